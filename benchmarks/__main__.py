@@ -1,4 +1,4 @@
-"""Measurements over a folder of Markdown, beside SQLite FTS5 and, where it is installed, tantivy.
+"""Measurements over a folder of Markdown, compared with SQLite FTS5 and, if installed, tantivy.
 
 python -m benchmarks FOLDER [--only STAGE,STAGE] [--json FILE]
 """
@@ -22,26 +22,26 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from benchmarks.child import MeasurementFailed, environment
 from benchmarks.corpus import Corpus, TooSmall
 from benchmarks.reports.figures import about, figures, without_gaps
-from benchmarks.reports.page import keep, write
+from benchmarks.reports.page import store_results, write
 from benchmarks.reports.report import figures_table
 from benchmarks.search.lists import ListsDiffer
 from benchmarks.stages import STAGES, Bench
 
 
-def run(root: Path, stages: Sequence[str], tell: Callable[[str], None]) -> dict[str, Any]:
-    """Return what was measured, by subject. Everything that was made for it is removed.
+def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
+    """Return the measurements by subject. All temporary files are removed.
 
     Raises TooSmall, MeasurementFailed, ListsDiffer.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-bench-") as folder:
         home = Path(folder)
         os.environ.update(environment(home))
-        tell("Making a repository")
+        report_stage("Making a repository")
         bench = Bench.of(Corpus.read(root), home)
         results = bench.about() | {"took_s": {}}
         for name in stages:
             title, stage = STAGES[name]
-            tell(title)
+            report_stage(title)
             start = time.perf_counter()
             results |= stage(bench)
             results["took_s"][name] = round(time.perf_counter() - start, 1)
@@ -50,7 +50,7 @@ def run(root: Path, stages: Sequence[str], tell: Callable[[str], None]) -> dict[
 
 @contextmanager
 def _progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar with the name of what is going on, where a person is looking; else a line for each stage."""
+    """Yield a function that shows the current stage: in a bar on a terminal, else as a line."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda name: print(f"{name} …", file=sys.stderr, flush=True)
@@ -70,25 +70,25 @@ def _stages(text: str) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure and prints a table; returns 1 if a limit was missed, 2 if nothing could be measured.
+    """Measure and print a table; return 1 if a limit was missed, 2 if nothing could be measured.
 
-    A whole run is kept, and benchmarks/RESULTS.md is written again with it.
+    The results of a whole run are stored, and benchmarks/RESULTS.md is rewritten from them.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measurements over a folder of Markdown, beside SQLite FTS5 (and tantivy, if installed).",
+        description="Measurements over a folder of Markdown, compared with SQLite FTS5 (and tantivy).",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
     parser.add_argument("--only", type=_stages, metavar="STAGES", help=f"some of {','.join(STAGES)}")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured there too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to this file")
     arguments = parser.parse_args(words)
     if not any(arguments.folder.rglob("*.md")):
         print(f"There is no *.md file in {arguments.folder}.", file=sys.stderr)
         return 2
     stages = arguments.only or list(STAGES)
     try:
-        with _progress(len(stages) + 1) as tell:
-            results = run(arguments.folder, stages, tell)
+        with _progress(len(stages) + 1) as report_stage:
+            results = run(arguments.folder, stages, report_stage)
     except (TooSmall, MeasurementFailed, ListsDiffer) as error:
         print(error, file=sys.stderr)
         return 2
@@ -98,8 +98,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     if not arguments.only:
-        keep(results, arguments.folder)
-        print(f"\n{write()} is written anew.")
+        store_results(results, arguments.folder)
+        print(f"\n{write()} was rewritten.")
     return 1 if any(figure.is_met is False for group in found.values() for figure in group) else 0
 
 

@@ -1,6 +1,6 @@
-"""A measurement in a process of its own, so that its memory is its own and no earlier one has warmed it.
+"""Measurements in processes of their own, without memory or caches of earlier ones.
 
-python -m benchmarks.child MODULE ARGUMENTS-AS-JSON     prints what MODULE.measure gave, as JSON
+python -m benchmarks.child MODULE ARGUMENTS-AS-JSON     prints the result of MODULE.measure as JSON
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.memory import Watch, peak_mb
+from benchmarks.memory import MemorySampler, peak_mb
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 class MeasurementFailed(Exception):
-    """A child process ended with an error; its last words are the message."""
+    """A child process ended with an error; the message is its standard error."""
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the variables of a child: what Docyard keeps for a user goes to `home`, and is gone with it.
+    """Return the variables of a child: Docyard's files of a user are in `home`, which is temporary.
 
-    Python may keep compiled modules, as it does unless it is told otherwise: a start that compiles all
-    that it imports measures the compiler.
+    Python caches compiled modules, as by default: otherwise a start would measure the compiler.
     """
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("DOCYARD_", "GIT_")) and name != "PYTHONDONTWRITEBYTECODE"
     }
-    return kept | {"XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")}
+    return inherited | {"XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")}
 
 
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
-    """Return what `benchmarks.<module>.measure(**arguments)` gives in a fresh process, and its `peak_mb`.
+    """Return the result of `benchmarks.<module>.measure(**arguments)` in a fresh process, with `peak_mb`.
 
-    The peak is that of the process and of all that it started, together.
+    The peak is that of the process and its children together.
     """
     command = [sys.executable, "-m", "benchmarks.child", module, json.dumps(arguments, default=str)]
     with (
@@ -51,13 +50,13 @@ def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
             stderr=subprocess.PIPE,
             text=True,
         ) as process,
-        Watch(process.pid) as watch,
+        MemorySampler(process.pid) as sampler,
     ):
         output, errors = process.communicate()
     if process.returncode:
         raise MeasurementFailed(f"{module}: {errors.strip()}")
     result: dict[str, Any] = json.loads(output)
-    return result | {"peak_mb": max(result["peak_mb"], watch.peak_mb)}
+    return result | {"peak_mb": max(result["peak_mb"], sampler.peak_mb)}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A folder of Markdown, and a repository made of it in a temporary place."""
+"""A folder of Markdown, and a temporary repository made of it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
 class TooSmall(Exception):
-    """A corpus that cannot be measured with."""
+    """A corpus is too small for a measurement."""
 
 
 class Text(NamedTuple):
-    """A section as an engine without a document model would be given it; `headings` are those above it."""
+    """A section as input of an engine without a document model; `headings` are those above it."""
 
     id: str
     title: str
@@ -54,7 +54,7 @@ class Corpus:
 
     @property
     def size(self) -> int:
-        """The bytes of Markdown."""
+        """Return the bytes of Markdown."""
         return sum(map(len, self.documents.values()))
 
     def texts(self) -> Iterator[Text]:
@@ -74,7 +74,7 @@ class Corpus:
 
 
 def markdown_files(root: Path) -> list[Path]:
-    """The `*.md` files of a folder, sorted; those in folders that begin with a dot are no documents."""
+    """Return the `*.md` files of a folder, sorted, except those in folders that begin with a dot."""
     return [
         path
         for path in sorted(root.rglob("*.md"))
@@ -83,10 +83,10 @@ def markdown_files(root: Path) -> list[Path]:
 
 
 def make_repository(corpus: Corpus, path: Path) -> None:
-    """A repository with a work tree, all documents in one commit, and nothing in it changed or untracked."""
+    """Make a repository with a clean work tree and all documents in one commit."""
     initialise(path, BRANCH)
     config = pygit2.Repository(str(path)).config
-    # The user's own settings must not decide what is measured.
+    # The user's own settings must not affect measurements.
     for name, value in (
         ("user.name", _AUTHOR.name),
         ("user.email", _AUTHOR.email),
@@ -109,9 +109,9 @@ def make_repository(corpus: Corpus, path: Path) -> None:
 
 
 def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
-    """Return two to six words each, all from one section: the same ones for the same corpus, always.
+    """Return queries of two to six words from one section each, always the same for the same corpus.
 
-    Raises TooSmall where hardly a section has six words.
+    Raises TooSmall if hardly any section has six words.
     """
     chance = random.Random(SEED)
     queries: list[list[str]] = []
@@ -123,4 +123,4 @@ def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
             queries.append(chance.sample(words, chance.randint(2, 6)))
         if len(queries) == count:
             return queries
-    raise TooSmall("There is too little text in the folder to draw queries from.")
+    raise TooSmall("the folder has too little text to draw queries from")

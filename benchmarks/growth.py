@@ -1,6 +1,6 @@
-"""How time, memory and the index grow with a corpus: small, large, and large three times under other names.
+"""Growth of time, memory and index with a corpus: small, large, and large three times.
 
-python -m benchmarks.growth SMALL LARGE     keeps and draws it, and writes benchmarks/RESULTS.md
+python -m benchmarks.growth SMALL LARGE     stores and plots it, and writes benchmarks/RESULTS.md
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.child import MeasurementFailed, environment, measure
 from benchmarks.corpus import Corpus, TooSmall
 from benchmarks.reports import page, plot
 from benchmarks.reports.figures import machine
-from benchmarks.search import indexing
+from benchmarks.search import full_index
 from benchmarks.stages import Bench
 
 COPIES = 3
@@ -26,10 +26,10 @@ EDITS = 30
 
 
 def several(corpus: Corpus, copies: int) -> Corpus:
-    """Return a corpus so many times over, each in a folder of its own, no two files with the same bytes."""
+    """Return `copies` of a corpus, each in its own folder, without two files of the same bytes."""
     return Corpus(
         {
-            f"copy{number}/{path}": data + f"\n\nThis stands in copy {number} alone.\n".encode()
+            f"copy{number}/{path}": data + f"\n\nThis is in copy {number} only.\n".encode()
             for number in range(1, copies + 1)
             for path, data in corpus.documents.items()
         }
@@ -37,18 +37,18 @@ def several(corpus: Corpus, copies: int) -> Corpus:
 
 
 def point(name: str, corpus: Corpus) -> dict[str, Any]:
-    """Return what a corpus takes: seconds, MB, bytes and milliseconds."""
+    """Measure a corpus: seconds, MB, bytes and milliseconds."""
     with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
         home = Path(folder)
         os.environ.update(environment(home))
         bench = Bench.of(corpus, home)
-        processes = max(indexing.PROCESSES)
+        processes = max(full_index.PROCESSES)
         place = home / "index"
         built = measure(
-            "search.indexing", home, repository=bench.repository, processes=processes, folder=place
+            "search.full_index", home, repository=bench.repository, processes=processes, folder=place
         )
-        query = bench.measure("search.querying", queries=bench.queries)["best"]
-        edit = bench.measure("documents.editing", count=EDITS, durable=False, queries=[])["whole"]
+        query = bench.measure("search.queries", queries=bench.queries)["best"]
+        edit = bench.measure("documents.edits", count=EDITS, durable=False, queries=[])["whole"]
     return {
         "name": name,
         **bench.corpus,
@@ -70,13 +70,13 @@ def points(small: Path, large: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures, keeps and draws; returns 2 if nothing could be measured."""
+    """Measure, store and plot; return 2 if nothing could be measured."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.growth",
         description="Build time, memory, index size, query and edit time of three sizes of corpus.",
     )
     parser.add_argument("small", type=Path, help="a folder of Markdown")
-    parser.add_argument("large", type=Path, help="a larger one, which is measured three times over, too")
+    parser.add_argument("large", type=Path, help="a larger one, which is also measured three times over")
     folders = parser.parse_args(words)
     found = []
     try:
@@ -86,12 +86,12 @@ def main(words: Sequence[str] | None = None) -> int:
     except (TooSmall, MeasurementFailed) as error:
         print(error, file=sys.stderr)
         return 2
-    results = {"machine": machine(), "processes": max(indexing.PROCESSES), "points": found}
-    page.KEPT.mkdir(exist_ok=True)
-    (page.KEPT / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
+    results = {"machine": machine(), "processes": max(full_index.PROCESSES), "points": found}
+    page.RESULTS_FOLDER.mkdir(exist_ok=True)
+    (page.RESULTS_FOLDER / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
     if plot.is_installed():
         plot.draw(found, page.PAGE.parent / "growth.svg")
-    print(f"{page.write()} is written anew.")
+    print(f"{page.write()} was rewritten.")
     return 0
 
 

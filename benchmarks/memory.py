@@ -1,8 +1,8 @@
-"""The most memory that processes have held: one of them exactly, a tree of them by looking often.
+"""Peak memory of a process, which is exact, and of a process tree, which is sampled.
 
-A process that starts others holds what they hold too. The system keeps a high-water mark for each alone, so
-the sum over a tree is looked at every few milliseconds, with pages that several share counted once (proc(5),
-smaps_rollup, Pss). Where the system does not say that, the marks of single processes are all there is.
+The system has a high-water mark for each process only. So the sum over a tree is sampled every few
+milliseconds, with shared pages counted once (proc(5), smaps_rollup, Pss). On systems without these values,
+only the marks of single processes are available.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PROC = Path("/proc")
 
 
 def peak_mb(pid: int | None = None) -> float:
-    """Return the most memory that a process has held so far, in MB; this one, unless another is named.
+    """Return the peak memory of a process so far, in MB; of this one by default.
 
-    Linux keeps in `ru_maxrss` what the parent held when it started this process, so the high-water mark of
-    the address space (proc(5), VmHWM) comes first. Another process's is 0 where there is no proc(5).
+    On Linux, `ru_maxrss` includes the parent's memory at the start of this process, so the high-water mark
+    of the address space (proc(5), VmHWM) comes first. For another process it is 0 without proc(5).
     """
     try:
         status = (_PROC / str(pid or "self") / "status").read_text()
@@ -36,7 +36,7 @@ def peak_mb(pid: int | None = None) -> float:
 
 
 def children(pid: int) -> Iterator[int]:
-    """Yield the processes that a process has started and that still run."""
+    """Yield the running child processes of a process."""
     for task in (_PROC / str(pid) / "task").glob("*/children"):
         try:
             yield from map(int, task.read_text().split())
@@ -44,16 +44,16 @@ def children(pid: int) -> Iterator[int]:
             continue
 
 
-class Watch:
-    """Looks at a process and all below it, from entering to leaving; `peak_mb` is the most that was seen."""
+class MemorySampler:
+    """Samples the memory of a process tree from entering to leaving; `peak_mb` is the maximum."""
 
     def __init__(self, pid: int) -> None:
         self.peak_mb = 0.0
         self._pid = pid
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> MemorySampler:
         self._thread.start()
         return self
 
@@ -63,10 +63,10 @@ class Watch:
         self._stop.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         while True:
             tree = list(_tree(self._pid))
-            # Adding up resident pages is cheap; sharing them out walks page tables, which slows what it sees.
+            # Summing resident pages is cheap; proportional sizes need page tables, which slows the process.
             if sum(map(_resident_mb, tree)) > self.peak_mb:
                 self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, tree)))
             if self._stop.wait(_INTERVAL):

@@ -1,4 +1,4 @@
-"""The stages of a run, in order: each measures one subject and gives what it found."""
+"""The stages of a run, in order: each measures one subject and returns its results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from benchmarks.corpus import Corpus, Text, TooSmall, draw_queries, make_reposit
 from benchmarks.documents import shortcuts
 from benchmarks.engines import fts5, tantivy
 from benchmarks.reports.figures import machine, versions
-from benchmarks.search import indexing, known_items
+from benchmarks.search import full_index, known_items
 from benchmarks.search.lists import check_same
-from benchmarks.serving import serving, startup
+from benchmarks.serving import server_memory, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERIES = 200
@@ -31,7 +31,7 @@ Results = dict[str, Any]
 
 @dataclass
 class Bench:
-    """What the stages work on: a corpus, a repository made of it, and queries drawn from it."""
+    """The input of the stages: a corpus, a repository made of it, and queries drawn from it."""
 
     home: Path
     repository: Path
@@ -51,7 +51,7 @@ class Bench:
 
     @property
     def queries(self) -> list[str]:
-        """The queries as a person types them."""
+        """Return the queries as a person types them."""
         return [" ".join(words) for words in self.drawn]
 
     def about(self) -> Results:
@@ -59,14 +59,14 @@ class Bench:
         return {"corpus": self.corpus, "machine": machine(), "versions": versions()}
 
     def measure(self, module: str, **arguments: Any) -> Results:
-        """A measurement of the repository in a fresh process; its index is built before, if need be."""
+        """Measure the repository in a fresh process; build its index first if necessary."""
         self.ensure_index()
         return measure(module, self.home, repository=self.repository, **arguments)
 
     def ensure_index(self) -> None:
-        """Build the index where a server would look for it, unless that is done."""
+        """Build the index at the place of a server's index, if it is missing."""
         if not self.is_indexed:
-            measure("search.following", self.home, repository=self.repository)
+            measure("search.server_index", self.home, repository=self.repository)
             self.is_indexed = True
 
 
@@ -81,12 +81,12 @@ def _tantivy(bench: Bench) -> Results:
 
 
 def _index(bench: Bench) -> Results:
-    """Medians of a few builds by so many processes, and the most memory and bytes of any."""
+    """Return medians of a few builds per number of processes, and the maximum of memory and bytes."""
     found: Results = {}
-    for processes in indexing.PROCESSES:
+    for processes in full_index.PROCESSES:
         builds = [
             measure(
-                "search.indexing",
+                "search.full_index",
                 bench.home,
                 repository=bench.repository,
                 processes=processes,
@@ -95,17 +95,17 @@ def _index(bench: Bench) -> Results:
             for number in range(BUILDS)
         ]
         found[str(processes)] = {key: median(build[key] for build in builds) for key in builds[0]}
-        if processes == 1 or bench.corpus["files"] >= MIN_DOCUMENTS_FOR_CHILDREN:  # as many as a server takes
+        if processes == 1 or bench.corpus["files"] >= MIN_DOCUMENTS_FOR_CHILDREN:  # as many as a server uses
             found["peak_mb"] = max([found.get("peak_mb", 0.0), *(build["peak_mb"] for build in builds)])
         found["bytes"] = max([found.get("bytes", 0), *(build["bytes"] for build in builds)])
     return {"index": found}
 
 
 def _queries(bench: Bench) -> Results:
-    """Warm queries in one process, first ones in several, and all their lists. Raises ListsDiffer."""
-    warm = bench.measure("search.querying", queries=bench.queries)
+    """Measure warm queries in one process and first queries in several. Raises ListsDiffer."""
+    warm = bench.measure("search.queries", queries=bench.queries)
     fresh = [
-        bench.measure("search.querying", queries=bench.queries, first=number, warm=False)
+        bench.measure("search.queries", queries=bench.queries, first=number, warm=False)
         for number in range(PROCESSES)
     ]
     lists = {"one process": warm.pop("lists")}
@@ -117,7 +117,7 @@ def _queries(bench: Bench) -> Results:
 
 
 def _known(bench: Bench) -> Results:
-    """Return how often a known item was found first; nothing where the corpus has too few to draw."""
+    """Return how often a known item was found first; nothing if the corpus has too few items."""
     try:
         drawn = known_items.draw(bench.texts)
     except TooSmall:
@@ -132,7 +132,7 @@ def _start(bench: Bench) -> Results:
         "start": startup.measure_start(bench.repository, bench.home)
         | {"definitions_bytes": startup.definitions_bytes(bench.repository)},
         "first_search": startup.measure_first_search(bench.repository, bench.home, bench.queries),
-        "serving": serving.measure_memory(bench.repository, bench.home, bench.queries),
+        "serving": server_memory.measure_memory(bench.repository, bench.home, bench.queries),
     }
 
 
@@ -142,11 +142,11 @@ def _trips(bench: Bench) -> Results:
 
 
 def _edits(bench: Bench) -> Results:
-    """Commits, each followed; then the lists of who followed, of a new process and of a rebuild: the same."""
-    edits = bench.measure("documents.editing", count=COMMITS, durable=False, queries=bench.queries)
-    fresh = bench.measure("search.querying", queries=bench.queries, warm=False)
-    durable = bench.measure("documents.editing", count=EDITS, durable=True, queries=bench.queries)
-    rebuilt = bench.measure("search.rebuilding", queries=bench.queries)
+    """Measure followed commits; compare the lists with those of a new process and of a rebuild."""
+    edits = bench.measure("documents.edits", count=COMMITS, durable=False, queries=bench.queries)
+    fresh = bench.measure("search.queries", queries=bench.queries, warm=False)
+    durable = bench.measure("documents.edits", count=EDITS, durable=True, queries=bench.queries)
+    rebuilt = bench.measure("search.rebuild", queries=bench.queries)
     compared = check_same(
         bench.queries, {"after 300 commits": edits.pop("lists"), "a new process": fresh["lists"]}
     )
@@ -157,11 +157,11 @@ def _edits(bench: Bench) -> Results:
 
 
 def _links(bench: Bench) -> Results:
-    return {"links": bench.measure("documents.linking", count=EDITS)}
+    return {"links": bench.measure("documents.link_graph", count=EDITS)}
 
 
 def _shortcuts(bench: Bench) -> Results:
-    """Measure what users wait for with all quick readers, and without each of them."""
+    """Measure waiting times of users with all quick readers, and without each of them."""
     modes = {"with": None, **{name: name for name in shortcuts.READERS}}
     return {
         "shortcuts": {
@@ -172,7 +172,7 @@ def _shortcuts(bench: Bench) -> Results:
 
 
 def _artifact(bench: Bench) -> Results:
-    """Return an artifact of the repository; what it answers is what the repository answers.
+    """Measure an artifact of the repository, and compare its lists with those of the repository.
 
     Raises ListsDiffer.
     """
@@ -182,7 +182,7 @@ def _artifact(bench: Bench) -> Results:
         measure("search.artifact_opening", bench.home, queries=bench.queries, **place)
         for _ in range(PROCESSES)
     ]
-    fresh = bench.measure("search.querying", queries=bench.queries, warm=False)
+    fresh = bench.measure("search.queries", queries=bench.queries, warm=False)
     lists = {"the repository": fresh["lists"], "its artifact": opened[0]["lists"]}
     compared = check_same(bench.queries, lists)
     typical = {key: median(one[key] for one in opened) for key in ("import_ms", "open_ms")}
@@ -190,7 +190,7 @@ def _artifact(bench: Bench) -> Results:
 
 
 def _git(bench: Bench) -> Results:
-    return {"git": measure("git.committing", bench.home, folder=bench.home, count=EDITS)}
+    return {"git": measure("git.commits", bench.home, folder=bench.home, count=EDITS)}
 
 
 def _checkout(bench: Bench) -> Results:
@@ -200,7 +200,7 @@ def _checkout(bench: Bench) -> Results:
 def _bombs(bench: Bench) -> Results:
     counts = Counter(word for text in bench.texts for word in {*text.body.lower().split()} if word.isalpha())
     words = [word for word, _ in counts.most_common(COMMONEST)]
-    return {"bombs": bench.measure("search.bombs", words=words)}
+    return {"bombs": bench.measure("search.adversarial_queries", words=words)}
 
 
 STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
@@ -209,7 +209,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "index": ("Full index", _index),
     "queries": ("Queries", _queries),
     "known": ("Known items", _known),
-    "bombs": ("Nasty queries", _bombs),
+    "bombs": ("Adversarial queries", _bombs),
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
     "edits": ("Edits", _edits),
@@ -219,4 +219,4 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "git": ("Commits among 100,000 files", _git),
     "checkout": ("A work tree of 10,000 files", _checkout),
 }
-"""What a person sees of each stage, and what it does, by its name."""
+"""The title and the function of each stage, by name."""

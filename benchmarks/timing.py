@@ -1,4 +1,4 @@
-"""How long something takes, and what is typical of many times."""
+"""Times of calls, and their percentiles."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def warm_seconds(work: Callable[[T], object], things: Sequence[T]) -> list[float]:
-    """The time of each call, the shortest of three: another program's turn on the processor is not ours.
+    """Return the shortest of three times of each call, to exclude the time of other programs.
 
-    The rounds go over all things, one after the other, so no call finds what it needs still warm from itself.
+    Each round goes over all things, so that no call runs twice in succession with warm caches.
     """
     return shortest([[seconds(lambda: work(thing)) for thing in things] for _ in range(ROUNDS)])  # noqa: B023
 

@@ -7,7 +7,7 @@ from os.path import dirname  # loaded at every start of Python, so no file of th
 
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
     # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide ours.
-    # Only a source checkout keeps it: there the current directory is where our packages are.
+    # A source checkout needs it: there the current directory contains our packages.
     del sys.path[0]
 
 

@@ -47,7 +47,7 @@ class Synchronizer:
         self._workspace = workspace
         self._access = access
         self._rounds = rounds
-        self._wake_up = threading.Event()
+        self._schedule_changed = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
         self._next: float | None = None  # the time of the next scheduled exchange
@@ -60,19 +60,19 @@ class Synchronizer:
 
     def notify_commit(self) -> None:
         """Schedule a push for a possible new commit, and return at once."""
-        self._wake_up.set()
+        self._schedule_changed.set()
 
     def close(self) -> None:
         """Stop the thread, after a last push with a limit of 5 seconds."""
         self._closing.set()
-        self._wake_up.set()
+        self._schedule_changed.set()
         if self._thread.is_alive():
             self._thread.join(_LAST_PUSH_S)
 
     def _run(self) -> None:
         while True:
             is_last = self._closing.is_set()
-            self._wake_up.clear()
+            self._schedule_changed.clear()
             try:
                 self._exchange_if_due(is_last=is_last)
             except WorkspaceError as error:
@@ -82,7 +82,7 @@ class Synchronizer:
                 return
             if is_last:
                 return
-            self._wake_up.wait(self._compute_wait())
+            self._schedule_changed.wait(self._compute_wait())
             if not self._closing.is_set():
                 time.sleep(_COLLECT_S)
 

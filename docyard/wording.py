@@ -20,7 +20,7 @@ def shorten_id(commit: str) -> str:
 
 def format_author(author: Author) -> str:
     """Return an author's name, with the client that wrote in that name if there is one."""
-    name = author.name or author.email or "somebody"
+    name = author.name or author.email or "unknown author"
     return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
 
 

@@ -263,8 +263,8 @@ class Overlays:
         parts, required, is_full = _reuse_base(base, target)
         cached = self._cached_parts(reading)
         if is_full and base is not None and base.reading == reading:
-            cached.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.governed))
-        governed = {path: target.taxonomy.governed(path) for path in required}
+            cached.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.manifest_values))
+        governed = {path: target.taxonomy.manifest_values(path) for path in required}
         reused = reuse_pages(required, governed.get, cached)
         own, unreadable = add_remaining(
             reused.parts, read_pages(target, reused.remaining, progress, "Indexing another commit")

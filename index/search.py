@@ -92,8 +92,8 @@ def search_commit(
     try:
         _check_filter_values(request.query, overlay.values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)
-    except GenerationGone as gone:
-        raise stale_cursor(request.generation, gone, other_ref=True) from gone
+    except GenerationGone as error:
+        raise stale_cursor(request.generation, error, other_ref=True) from error
     if results.hits or request.offset:
         return SearchAnswer(results, None)
     return SearchAnswer(results, _with_hint(overlay, request, results))
@@ -110,8 +110,8 @@ def _search(
         except IndexDamaged:
             live.replace(followed.state, progress)
             return live.search(query, offset, limit, generation)
-    except GenerationGone as gone:
-        raise stale_cursor(generation, gone) from gone
+    except GenerationGone as error:
+        raise stale_cursor(generation, error) from error
 
 
 def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:

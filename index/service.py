@@ -212,9 +212,9 @@ class SearchIndex:
 
         return LinkGraph(self._workspace, self._live.new_location())
 
-    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+    def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
-        return self.links.linking_to(snapshot, paths)
+        return self.links.find_linking_documents(snapshot, paths)
 
     def _hits(self, sections: Iterable[ScoredSection], query: Query) -> tuple[Hit, ...]:
         from index.matches import Matcher

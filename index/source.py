@@ -25,7 +25,7 @@ class GitSource:
     def __init__(self, snapshot: Snapshot) -> None:
         folders = (path.rpartition("/")[0] for path in snapshot.manifests)
         self._page_reader = _PageReader(
-            snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.gathered(folders)
+            snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.load_folders(folders)
         )
         self._blobs = dict(snapshot.documents)
         self.commit = snapshot.commit
@@ -120,7 +120,7 @@ def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -
 
 
 def _has_new_manifest(path: str, old: Snapshot, new: Snapshot) -> bool:
-    return old.taxonomy.governed(path) != new.taxonomy.governed(path)
+    return old.taxonomy.manifest_values(path) != new.taxonomy.manifest_values(path)
 
 
 def _documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Profiles of Hypothesis, and marks by cost: those of folders, and a check of tests without one."""
+"""Profiles of Hypothesis, marks of tests by cost and by folder, and a check of unmarked tests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pygit2
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine would fail an example, or the making of them, by its time alone.
+# On a busy machine, an example or its generation would fail by its time alone.
 _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", _UNHURRIED, max_examples=10, derandomize=True)
-# `make slow` asks for it.
+# `make slow` selects it.
 settings.register_profile("slow", _UNHURRIED, max_examples=200)
 settings.load_profile("quick")
 
@@ -40,7 +40,7 @@ def _record_process(event: str, arguments: tuple[object, ...]) -> None:
         command = arguments[1]
         words = command if isinstance(command, (list, tuple)) else [command]
         program = os.fsdecode(words[0]) if words else ""  # type: ignore[arg-type]
-        # A call of git takes 3 ms, and makes what a test is about.
+        # A call of git takes 3 ms, and prepares the test.
         if os.path.basename(program) != "git":
             _started.append(program)
     elif event in ("os.fork", "os.forkpty", "os.posix_spawn"):
@@ -51,7 +51,7 @@ sys.addaudithook(_record_process)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of a folder by what they cost, where they have no such mark of their own."""
+    """Mark the tests of a folder by cost, unless they have such a mark of their own."""
     for item in items:
         folder = item.path.relative_to(_ROOT).as_posix()
         for name, mark in _FOLDERS.items():
@@ -65,16 +65,16 @@ def _is_marked(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let quick tests wait for no disk; `tests/faults` tests what survives a loss of power."""
+    """Disable fsync in quick tests; `tests/faults` tests power loss."""
     _started.clear()
     if _is_marked(item):
         return (yield)
 
     def start(process: BaseProcess) -> None:
         _started.append(process.name)
-        whole(process)
+        real_start(process)
 
-    whole = BaseProcess.start
+    real_start = BaseProcess.start
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseProcess, "start", start)  # a spawned one is not audited
         patch.setattr(os, "fsync", lambda handle: None)
@@ -84,7 +84,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a test that started a process and has no mark that says so."""
+    """Fail an unmarked test that started a process."""
     yield
     if _started and not _is_marked(item):
         pytest.fail(f"a quick test started {_started[0]}: mark it with pytest.mark.process")

@@ -1,4 +1,4 @@
-"""Cases of a test that are one item: the run of an item costs more than most cases do."""
+"""A decorator that runs all cases of a test as one item, because an item costs more than most cases."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ def loop_over(
 ) -> Callable[[Test], Test]:
     """Call a test once for each case, in one item; the arguments are those of `parametrize`.
 
-    All cases are tried. The error of the first that failed is raised, with notes that name each that failed.
-    The cases share what the fixtures gave, but for `tmp_path`, of which each has a folder of its own.
+    All cases are run. The error of the first failed case is raised, with notes that name each failed case.
+    The cases share the fixtures, except `tmp_path`: each case has its own subfolder.
     """
-    given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    is_single = len(given) == 1 and isinstance(names, str)
+    argument_names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    is_single = len(argument_names) == 1 and isinstance(names, str)
     cases = list(cases)
     values = [_values(case, is_single=is_single) for case in cases]
-    assert values, f"there are no cases of {', '.join(given)}"
-    assert all(len(case) == len(given) for case in values), f"each case must have {len(given)} values"
+    assert values, f"there are no cases of {', '.join(argument_names)}"
+    assert all(len(case) == len(argument_names) for case in values), (
+        f"each case must have {len(argument_names)} values"
+    )
     named = ids if ids is None or callable(ids) else list(ids)
 
     def title(number: int) -> str:
@@ -50,7 +52,7 @@ def loop_over(
                     fixtures["tmp_path"] = folder / str(number)
                     fixtures["tmp_path"].mkdir()
                 try:
-                    test(**fixtures, **dict(zip(given, case, strict=True)))
+                    test(**fixtures, **dict(zip(argument_names, case, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:
                     failed.append((number, error))
             if failed:
@@ -61,9 +63,9 @@ def loop_over(
                 raise first
 
         signature = inspect.signature(test)
-        missing = [name for name in given if name not in signature.parameters]
+        missing = [name for name in argument_names if name not in signature.parameters]
         assert not missing, f"{test.__name__} does not take {', '.join(missing)}"
-        rest = [parameter for name, parameter in signature.parameters.items() if name not in given]
+        rest = [parameter for name, parameter in signature.parameters.items() if name not in argument_names]
         run.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
         return run
 

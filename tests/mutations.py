@@ -2,8 +2,8 @@
 
     python -m tests.mutations [WORD…]    only those whose promise holds one of these words
 
-A mutation is a text of the source that occurs once, and what takes its place. Where the text is not there any
-more, `test_mutations.py` fails: write the mutation again for the code as it is now.
+A mutation is a text of the source that occurs once, and its replacement. If the text no longer occurs,
+`test_mutations.py` fails: write the mutation again for the present code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILES = ("pyproject.toml", "README.md", "CHANGELOG.md")
 
 
 class Mutation(NamedTuple):
-    """A promise, where it is kept, what of the code goes, what comes instead, and the tests to run."""
+    """A promise, the file that implements it, the text to replace, its replacement, and the tests to run."""
 
     promise: str
     file: str
@@ -119,9 +119,9 @@ MUTATIONS = (
     Mutation(
         "a branch that is gone is not begun anew",
         "workspace/branch.py",
-        "        if head.branch is not None and head.branch in self._born:\n",
+        "        if head.branch is not None and head.branch in self._branches_seen:\n",
         "        if False:\n",
-        ("tests/workspace/test_gone.py",),
+        ("tests/workspace/test_missing_repository.py",),
     ),
     Mutation(
         "another folder's repository or work tree is refused",
@@ -208,10 +208,10 @@ MUTATIONS = (
         ("tests/acceptance/gate/test_gate_clones.py",),
     ),
     Mutation(
-        "a proposal that changes while it is merged is judged again",
+        "a proposal that changes while it is merged is evaluated again",
         "workspace/proposals/actions/merge.py",
-        "        if (now.tip, now.content, now.unread) != (tip, proposal.content, proposal.unread):\n",
-        "        if False:\n",
+        "        if (now.tip, now.content, now.unread) != (tip, ",
+        "        if False and (tip, ",
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(
@@ -261,14 +261,14 @@ MUTATIONS = (
         "workspace/writing/read_before_write.py",
         "            if unread:\n                raise self._make_error(",
         "            if False:\n                raise self._make_error(",
-        ("tests/workspace/writing/test_sight.py", "tests/tools/documents/test_overwriting.py"),
+        ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwriting.py"),
     ),
     Mutation(
         "what changed since base_commit is a conflict",
         "workspace/writing/read_before_write.py",
         "        return base is not None and compute_digest(*base) == digest\n",
         "        return base is not None\n",
-        ("tests/tools/documents/test_overwriting.py", "tests/workspace/writing/test_sight.py"),
+        ("tests/tools/documents/test_overwriting.py", "tests/workspace/writing/test_read_before_write.py"),
     ),
     Mutation(
         "an address means what it meant in base_commit",
@@ -408,14 +408,14 @@ MUTATIONS = (
         "docyard/web/forms.py",
         "    if not hmac.compare_digest(token, request.state.caller.csrf.encode()):\n",
         "    if False:\n",
-        ("tests/docyard/web/documents/test_edit.py", "tests/docyard/web/proposals/test_acts.py"),
+        ("tests/docyard/web/documents/test_edit.py", "tests/docyard/web/proposals/test_actions.py"),
     ),
     Mutation(
         "a verdict is for the commit that its page showed",
         "docyard/web/proposals/actions.py",
-        '        commit=asked.fields.get("commit") or None,\n',
+        '        commit=request.fields.get("commit") or None,\n',
         "        commit=None,\n",
-        ("tests/docyard/web/proposals/test_acts.py",),
+        ("tests/docyard/web/proposals/test_actions.py",),
     ),
     Mutation(
         "HTML of a page is cleaned",
@@ -457,7 +457,7 @@ MUTATIONS = (
         "docyard/forges/transport.py",
         "        if _origin(found) != self._origin:\n",
         "        if False:\n",
-        ("tests/docyard/forges/test_trouble.py",),
+        ("tests/docyard/forges/test_failures.py",),
     ),
 )
 
@@ -534,7 +534,7 @@ def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
 
 
 def _write(file: Path, text: str, moment: int) -> None:
-    """Write a module with a time of its own, since Python knows what it has compiled by time and size."""
+    """Write a module with a distinct time, since Python identifies its compiled modules by time and size."""
     file.write_text(text, "utf-8")
     os.utime(file, (moment, moment))
 

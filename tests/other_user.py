@@ -15,43 +15,45 @@ from pygit2.enums import ConfigLevel
 
 from index.storage.keys import load_user_key
 
-NOBODY = 65534
+UNPRIVILEGED_UID = 65534
 
 
 @contextmanager
-def another_user(act: Callable[[], Any], home: Path) -> Iterator[Any]:
-    """Do something as a user who trusts all repositories, and give what came of it, as JSON has it.
+def run_as_other_user(act: Callable[[], Any], home: Path) -> Iterator[Any]:
+    """Run `act` as a user who trusts all repositories, and yield its result after a JSON round trip.
 
-    The user's process lives, with what it has opened, until the block ends. The modules that it needs are
-    imported by then: the user may have no way to their files.
+    The user's process lives, with its open files, until the block ends. The modules that it needs must be
+    imported before: the user may not be able to read their files.
     """
     home.mkdir()
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
-    os.chown(home, NOBODY, NOBODY)
-    told, tell = os.pipe()
-    waited, end = os.pipe()
+    os.chown(home, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
+    result_reader, result_writer = os.pipe()
+    end_reader, end_writer = os.pipe()
     child = os.fork()
     if not child:
-        _live(act, home, tell, waited, (told, end))
-    os.close(tell)
-    os.close(waited)
+        _run_child(act, home, result_writer, end_reader, (result_reader, end_writer))
+    os.close(result_writer)
+    os.close(end_reader)
     try:
-        with open(told) as answers:
+        with open(result_reader) as answers:
             found = json.loads(answers.readline())
             assert "error" not in found, found["error"]
             yield found["result"]
     finally:
-        os.close(end)
+        os.close(end_writer)
         os.waitpid(child, 0)
 
 
-def _live(act: Callable[[], Any], home: Path, tell: int, waited: int, others: tuple[int, int]) -> None:
+def _run_child(
+    act: Callable[[], Any], home: Path, result_writer: int, end_reader: int, others: tuple[int, int]
+) -> None:
     try:
         for each in others:
             os.close(each)
         os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(UNPRIVILEGED_UID)
+        os.setuid(UNPRIVILEGED_UID)
         os.environ.update(
             HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state")
         )
@@ -61,7 +63,7 @@ def _live(act: Callable[[], Any], home: Path, tell: int, waited: int, others: tu
             found = {"result": act()}
         except BaseException:
             found = {"error": traceback.format_exc()}
-        os.write(tell, json.dumps(found).encode() + b"\n")
-        os.read(waited, 1)
+        os.write(result_writer, json.dumps(found).encode() + b"\n")
+        os.read(end_reader, 1)
     finally:
         os._exit(0)

@@ -1,7 +1,7 @@
 """Builders of small repositories for tests.
 
-Commits are made by libgit2, in a fraction of the time that the git program takes. The git program makes
-those that libgit2 would make differently: with filters, hooks, a merge under way, or variables of Git's.
+libgit2 makes most commits, in a fraction of the time of the git program. The git program makes the commits
+that libgit2 would make differently: with filters, hooks, a running merge, or variables of Git's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workspace.git.objects import Signature
 NAME, EMAIL = "Ada", "ada@example.org"
 
 _GIT_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
-"""After each commit git would ask a process of its own whether there is something to tidy up."""
+"""Without these, git starts a process after each commit that checks for housekeeping."""
 
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -50,7 +50,7 @@ class Repo:
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git there, without the user's own configuration, and return what it printed."""
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
             env=environment(),
@@ -58,12 +58,12 @@ class Repo:
             text=True,
             check=False,
         )
-        if check and done.returncode:
-            raise AssertionError(f"git {' '.join(arguments)}: {done.stdout}{done.stderr}")
-        return done.stdout
+        if check and result.returncode:
+            raise AssertionError(f"git {' '.join(arguments)}: {result.stdout}{result.stderr}")
+        return result.stdout
 
     def write(self, files: Mapping[str, str | bytes]) -> None:
-        """Write files into the work tree, without telling Git."""
+        """Write files into the work tree, without adding them to Git."""
         for name, content in files.items():
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Repo:
             return
         index = opened.index
         index.add_all()
-        tree = index.write_tree()  # before the index is written, which takes the trees' ids along
+        tree = index.write_tree()  # before the index is written, which stores the trees' ids
         index.write()
         person = opened.default_signature
         parents = [] if opened.head_is_unborn else [opened.head.target]
@@ -91,23 +91,23 @@ class Repo:
         opened.create_commit("HEAD", person, person, text, tree, parents)
 
     def head(self) -> str:
-        """The id of the commit that HEAD names."""
+        """Return the id of the commit that HEAD names."""
         opened = self._opened()
         return str(opened.head.target) if opened is not None else self.git("rev-parse", "HEAD").strip()
 
     def _opened(self) -> pygit2.Repository | None:
-        """Open it by libgit2, which does not know every kind of repository."""
+        """Open the repository with libgit2; return None for kinds that libgit2 does not support."""
         try:
             return pygit2.Repository(str(self.path))
         except pygit2.GitError:
             return None
 
     def status(self) -> str:
-        """What `git status --porcelain` prints."""
+        """Return the output of `git status --porcelain`."""
         return self.git("status", "--porcelain")
 
     def fsck(self) -> str:
-        """What `git fsck --strict` complains of."""
+        """Return the problems that `git fsck --strict` reports."""
         return self.git("fsck", "--strict", "--no-dangling", "--no-progress")
 
 
@@ -143,7 +143,7 @@ FILES: Mapping[str, str] = {
 
 @cache
 def _empty() -> Path:
-    """What `git init` makes, less the examples of hooks; it is made once, and copied."""
+    """Return the result of `git init` without sample hooks; it is made once, and copied."""
     folder = tempfile.TemporaryDirectory(prefix="repository-")
     atexit.register(folder.cleanup)
     repo = Repo(Path(folder.name))
@@ -156,7 +156,7 @@ def _empty() -> Path:
 
 
 def unborn(path: Path, *options: str) -> Repo:
-    """A repository without a commit, on the branch `main`; the options are those of `git init`."""
+    """Make a repository without a commit, on the branch `main`, with options of `git init`."""
     path.mkdir(parents=True, exist_ok=True)
     repo = Repo(path)
     if options or (path / ".git").exists():
@@ -169,14 +169,14 @@ def unborn(path: Path, *options: str) -> Repo:
 
 
 def normal(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
-    """A repository with one commit of these files on the branch `main`, checked out."""
+    """Make a repository with one commit of these files on the branch `main`, checked out."""
     repo = unborn(path)
     repo._commit(files, "First")
     return repo
 
 
 def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
-    """A bare repository with the same commit."""
+    """Make a bare repository with the same commit."""
     source = normal(path.with_name(path.name + "-source"), files)
     unused = shutil.ignore_patterns("index", "logs", "COMMIT_EDITMSG")
     shutil.copytree(source.path / ".git", path, ignore=unused)
@@ -188,7 +188,7 @@ def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
 
 
 def cloned(source: Repo, path: Path) -> Repo:
-    """A clone of a repository in which a person can commit."""
+    """Clone a repository, with the settings that a person needs to commit."""
     source.git("clone", "-q", str(source.path), str(path))
     repo = Repo(path)
     repo.git("config", "user.name", NAME)
@@ -197,25 +197,25 @@ def cloned(source: Repo, path: Path) -> Repo:
 
 
 def detached(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
-    """A normal repository whose HEAD stands on the commit itself."""
+    """Make a normal repository with a detached HEAD."""
     repo = normal(path, files)
     repo.git("checkout", "-q", "--detach")
     return repo
 
 
 def linked(repo: Repo, path: Path, branch: str) -> Repo:
-    """A linked work tree of a repository, on a new branch."""
+    """Make a linked work tree of a repository, on a new branch."""
     repo.git("worktree", "add", "-q", "-b", branch, str(path))
     return Repo(path)
 
 
 def signature() -> Signature:
-    """The person of these repositories, at a fixed moment."""
+    """Return the signature of these repositories' person, at a fixed time."""
     return Signature(NAME, EMAIL, 1_700_000_000, 60)
 
 
 def all_but_objects(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Mode, time and bytes of everything below a folder, less Git's objects and Docyard's own folder."""
+    """Return mode, time and bytes of all files below a folder, except objects and Docyard's folder."""
     found = {}
     for below, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in ("objects", "docyard")]

@@ -1,4 +1,4 @@
-"""Clients of a server over standard input and output: one that writes lines by hand, and the SDK's own."""
+"""Clients of a server over standard input and output: one that writes raw lines, and the SDK's own."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any, Literal, TextIO
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import Implementation
 
-from tests import warm
+from tests import preloaded
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 60.0  # seconds in which what must come has come
+TIMEOUT_S = 60.0  # seconds to wait for an expected message or exit
 
 Message = dict[str, Any]
-Era = Literal["auto", "legacy"]
+ProtocolVersion = Literal["auto", "legacy"]
 
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientInfo": {"name": "raw client", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
@@ -36,7 +36,7 @@ INITIALIZE: Message = {
     "params": {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
-        "clientInfo": {"name": "by hand", "version": "1"},
+        "clientInfo": {"name": "raw client", "version": "1"},
     },
 }
 
@@ -45,17 +45,17 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def serving(repo: Path, *options: str) -> list[str]:
-    return [*warm.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+def serve_command(repo: Path, *options: str) -> list[str]:
+    return [*preloaded.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def line_of(message: Mapping[str, Any]) -> bytes:
-    """Write a message as one line."""
+    """Return a message as one line."""
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
 def call_line(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
-    """Write the line of one call, with a token for progress if it is asked for."""
+    """Return the line of one call, with a token if `progress` is requested."""
     params: Message = {"name": tool, "arguments": arguments}
     if progress:
         params["_meta"] = {"progressToken": number}
@@ -65,13 +65,13 @@ def call_line(number: int, tool: str, arguments: object, *, progress: bool = Fal
 HANDSHAKE = (line_of(INITIALIZE), line_of({"method": "notifications/initialized"}))
 
 
-class ByHand:
-    """A server process and both ends of its wire, so that a test decides when each is written or closed."""
+class RawClient:
+    """A server process and both of its pipes, so that a test decides when each is written or closed."""
 
     def __init__(
         self, command: Sequence[str], variables: Mapping[str, str] | None = None, *, handshake: bool = True
     ) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it is read at the end
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read when the server has ended
         self.process = subprocess.Popen(
             command,
             bufsize=0,
@@ -103,9 +103,9 @@ class ByHand:
         self.write(line_of({"method": method, "params": params}))
 
     def receive(self) -> Message:
-        """Return the next message of the server's; raise EOFError if it has closed its end."""
+        """Return the next message of the server; raise EOFError if the server has closed its output."""
         while b"\n" not in self._unread:
-            assert select.select([self._stdout], [], [], PATIENCE)[0], "no message came"
+            assert select.select([self._stdout], [], [], TIMEOUT_S)[0], "the server sent no message"
             chunk = os.read(self._stdout.fileno(), 1 << 16)
             if not chunk:
                 assert not self._unread, "the last line is cut"
@@ -116,8 +116,8 @@ class ByHand:
         assert message["jsonrpc"] == "2.0"
         return message
 
-    def rest(self) -> list[Message]:
-        """Return every message that comes until the server closes its end."""
+    def receive_all(self) -> list[Message]:
+        """Return all messages until the server closes its output."""
         found: list[Message] = []
         try:
             while True:
@@ -125,14 +125,14 @@ class ByHand:
         except EOFError:
             return found
 
-    def ask(self, message: Mapping[str, Any]) -> Message:
-        """Send a message and return the next one that comes."""
+    def exchange(self, message: Mapping[str, Any]) -> Message:
+        """Send a message and return the next message."""
         self.write(line_of(message))
         return self.receive()
 
     def request(self, identity: int, method: str, **params: object) -> Message:
-        """Send a request and return the next message that comes."""
-        return self.ask({"id": identity, "method": method, "params": params})
+        """Send a request and return the next message."""
+        return self.exchange({"id": identity, "method": method, "params": params})
 
     def call(self, identity: int, tool: str, arguments: object) -> Message:
         """Call a tool and return the answer; messages before it are dropped."""
@@ -146,13 +146,13 @@ class ByHand:
         self._stdin.close()
 
     def close_output(self) -> None:
-        """Close the end at which the server's standard output is read."""
+        """Close the reading end of the server's standard output."""
         self._stdout.close()
 
-    def ended(self) -> tuple[int, str]:
-        """Return the exit code of a server that must end by itself, and what it wrote to standard error."""
+    def wait_for_exit(self) -> tuple[int, str]:
+        """Wait for a server to exit; return its exit code and its standard error."""
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -162,30 +162,30 @@ class ByHand:
         self._log.seek(0)
         return code, self._log.read().decode()
 
-    def end(self) -> str:
-        """Close the server's input, drop its last answers, and return what it wrote to standard error."""
+    def close(self) -> str:
+        """Close the server's input, drop its last answers, and return its standard error."""
         self.close_input()
-        self.rest()
-        return self.ended()[1]
+        self.receive_all()
+        return self.wait_for_exit()[1]
 
 
 @asynccontextmanager
 async def connect(
     command: Sequence[str],
-    era: Era = "auto",
+    protocol: ProtocolVersion = "auto",
     *,
     name: str = "tester",
     variables: Mapping[str, str] | None = None,
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect the SDK's own client; `receive` gets what a `legacy` one is sent."""
+    """Start a server and connect the SDK's client; `receive` gets the messages of a `legacy` client."""
     env = dict(environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(
         stdio_client(parameters, errlog=log) if log else stdio_client(parameters),
-        mode=era,
+        mode=protocol,
         client_info=Implementation(name=name, version="1"),
-        message_handler=receive if era == "legacy" else None,
+        message_handler=receive if protocol == "legacy" else None,
     ) as client:
         yield client

@@ -81,7 +81,7 @@ def _open_proposal(context: Context, ref: str) -> str | None:
     from workspace.errors import WorkspaceError
 
     try:
-        proposal = context.workspace.proposing().find(ref)
+        proposal = context.workspace.proposal_actions().find(ref)
     except WorkspaceError:  # such as a branch whose name looks like an id
         return None
     return proposal.id if proposal.is_open else None

@@ -88,15 +88,15 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
     """
     from workspace.proposals.actions.repository import ProposalEnded
 
-    proposing = context.workspace.proposing()
-    proposal = proposing.find(name)
+    proposal_actions = context.workspace.proposal_actions()
+    proposal = proposal_actions.find(name)
     try:
         return WriteTarget(context, _at(context, proposal), proposal)
     except ProposalEnded:
         if request is None:
             raise
-        proposal = proposing.find(name)  # it may have ended since it was read
-        earlier_result = proposing.find_write(proposal, request)
+        proposal = proposal_actions.find(name)  # it may have ended since it was read
+        earlier_result = proposal_actions.find_write(proposal, request)
         if earlier_result is None:
             raise
         return WriteTarget(context, context, proposal, earlier_result=earlier_result)
@@ -104,7 +104,7 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
 
 def was_redirected(context: Context, request: Request | None) -> bool:
     """Return True if an earlier call with the same key opened a proposal, or wrote to one."""
-    return request is not None and context.workspace.proposing().has_proposal_for(request)
+    return request is not None and context.workspace.proposal_actions().has_proposal_for(request)
 
 
 def propose_write(
@@ -120,7 +120,7 @@ def propose_write(
     """
     from workspace.proposals.actions.repository import ProposalEnded
 
-    outcome = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
+    outcome = context.workspace.proposal_actions().propose(operations, actor_of(context, tool), **fields)
     if outcome.proposal is None:  # a dry run, or nothing to change
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
     try:
@@ -180,7 +180,7 @@ def overlaps_of(context: Context, name: str) -> list[Data]:
 
 def _overlaps_of(context: Context, name: str) -> list[Data]:
     workspace = context.workspace
-    proposals = workspace.proposing().list_all()
+    proposals = workspace.proposal_actions().list_all()
     proposal = next((other for other in proposals if other.id == name), None)
     if proposal is None:
         return []
@@ -190,7 +190,7 @@ def _overlaps_of(context: Context, name: str) -> list[Data]:
             "title": escape_invisible(overlap.title),
             "addresses": list_names(overlap.addresses, _MAX_ADDRESSES),
         }
-        for overlap in workspace.reviewing().overlaps(proposal, proposals)[:_MAX_NAMES]
+        for overlap in workspace.proposal_reviews().overlaps(proposal, proposals)[:_MAX_NAMES]
     ]
 
 

@@ -160,12 +160,12 @@ class Writer:
             replay_data = partial(self._replay_data, context.tools, is_batch)
             request = make_request(key, self.tool(), arguments, items if is_batch else None, replay_data)
         # A retry may name a document that was deleted since; it still gets its first answer.
-        keeps_errors = is_batch or request is not None
+        collects_errors = is_batch or request is not None
         target = WriteTarget(context, context)
         if options.proposal is not None:
             target = target_proposal(context, options.proposal, None if options.dry_run else request)
         operations = [
-            self._operation(target.context, operation, is_batch=is_batch, keeps_errors=keeps_errors)
+            self._operation(target.context, operation, is_batch=is_batch, collects_errors=collects_errors)
             for operation in items
         ]
         target, result = self._commit(target, operations, options, request)
@@ -247,7 +247,7 @@ class Writer:
         return Answer(data, is_error=is_error)
 
     def _operation(
-        self, context: Context, item: CallArguments, *, is_batch: bool, keeps_errors: bool
+        self, context: Context, item: CallArguments, *, is_batch: bool, collects_errors: bool
     ) -> Operation | WorkspaceError:
         try:
             if is_batch and (misplaced_fields := sorted(_WRITE_FIELDS & item.keys())):
@@ -258,7 +258,7 @@ class Writer:
                 )
             return self.build(context, item)
         except WorkspaceError as error:
-            if not keeps_errors:
+            if not collects_errors:
                 raise
             return error
 

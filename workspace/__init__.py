@@ -1,29 +1,29 @@
 """Documents in Git: commits are read as values, changed in memory, and published in one visible step.
 
-archive.py          an archive: the documents of one tree, read as a workspace is, with no repository …
-branch.py           whether what is served is still there: the repository, its work tree, its branch
-child_processes.py  other processes of ours: started afresh, because a server has threads that a fork …
+archive.py          an archive: the documents of one tree, read like a workspace, without a repository
+branch.py           a branch of a repository, and the errors for a missing repository or branch
+child_processes.py  child processes, started by spawn
 config/             the settings of a workspace: `docyard.toml`, its tables and the taxonomy
 diff/               differences between two versions
 document/           documents as values: headings, sections, tasks, addresses and the splices that edit them
 edits/              the operations, one file each
-errors.py           the root of every error that a user can meet and act upon
+errors.py           the base class of all errors that a user can act on
 frontmatter/        front matter: the only package that imports `yaml`
 git/                Git: the only package that imports `pygit2`
 globs.py            globs over paths, with one meaning in settings, manifests and searches
 history/            the history of a document or section: its commits, and the author of each line
 links/              links: what a document refers to, what a link resolves to, and its destination after a …
-lru_cache.py        cache values within bounds: the least recently used goes first
+lru_cache.py        a least-recently-used cache with a capacity
 markdown/           Markdown: the only package that imports `markdown_it`
 merge/              the three-way merge of documents
-nearest.py          nearest names: what was probably meant by a name that does not exist
+nearest.py          the nearest names to a name that does not exist
 paths.py            the paths that Docyard writes
 policy/             the policy: which documents change only by review, and the tokens that identify people
 proposal_ids.py     ids of proposals, and the branches that are named after them
-proposals/          proposals: branches that ask to be merged, with their discussion and approvals
+proposals/          proposals: branches to be merged after review, with their discussion and approvals
 publishing/         the publication of a batch
 rendering/          rendering: untrusted Markdown as HTML that is safe to show
-revisions.py        refs: the names that people and agents give to a commit that is to be read
+revisions.py        refs: the names of commits to read
 snapshot/           a commit as documents: the snapshot, the overlay of uncommitted changes, and document …
 sync/               synchronization with a remote: fetch, merge and push of branches and proposals
 texts/              texts of any kind for the reading tools: their outline and their parts by name

@@ -21,8 +21,8 @@ _SHORT = 4  # characters of a commit's id that are enough to name it
 class Archive(Workspace):
     """The documents of a tree in a folder of packs. It never changes, and is read-only.
 
-    `commit` is the one that the documents came from, which answers name; None if they came from a folder.
-    `moved` tells where documents are that stood elsewhere before: there is no history to ask.
+    `commit` is the source commit of the documents, which responses contain; None if they came from a folder.
+    `moved` maps earlier paths of documents to current ones, because an archive has no history.
     Raises DamagedRepository for a folder that has no packs.
     """
 
@@ -51,7 +51,7 @@ class Archive(Workspace):
         begun = f", of commit {came_from}" if came_from else ""
         raise RefNotFound(
             f"an artifact holds the documents of one moment{begun}, and no history",
-            fix="Leave out the ref, or ask a server of the repository itself.",
+            fix="Leave out the ref, or use a server of the repository itself.",
         )
 
     def moves(self) -> Moves:

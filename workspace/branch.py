@@ -29,90 +29,89 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
-_DATES = 100  # each of which is looked for along the history
+_DATES = 100  # resolved dates to cache; each needs a walk along the history
 _OTHERS = 64  # branches in addition to the served one whose objects are cached
 
 
 class BranchNotFound(WorkspaceError):
-    """The repository has no branch of this name, or no longer. `branches` are the nearest that it has."""
+    """The repository has no branch of this name. `branches` are the nearest names that exist."""
 
     code = "BRANCH_NOT_FOUND"
 
 
-class RepositoryGone(WorkspaceError):
-    """The repository, or the linked work tree of it that is served, is not where it was opened."""
+class RepositoryMissing(WorkspaceError):
+    """The repository, or its served linked work tree, is no longer at the path where it was opened."""
 
     code = "REPOSITORY_GONE"
 
 
 def check_named(git: GitReader, branch: str) -> None:
-    """Raise BranchNotFound unless a branch has a commit, or is checked out and is about to have one."""
+    """Raise BranchNotFound unless a branch has a commit, or is checked out and unborn."""
     if branch != git.head().branch and git.tip(branch) is None:
-        raise not_found(git, branch)
+        raise branch_not_found(git, branch)
 
 
 def check_branch(git: GitReader, branch: str) -> None:
-    """Raise BranchNotFound unless a branch has a commit, or RepositoryGone."""
+    """Raise BranchNotFound unless a branch has a commit, or RepositoryMissing."""
     if git.tip(branch) is None:
-        check_there(git)
-        raise not_found(git, branch)
+        check_repository_exists(git)
+        raise branch_not_found(git, branch)
 
 
-def not_found(git: GitReader, branch: str) -> BranchNotFound:
+def branch_not_found(git: GitReader, branch: str) -> BranchNotFound:
     """Return the error for a branch that has no commit, with the nearest names."""
     branches = git.branches()
     if branch in branches:
         return BranchNotFound(
-            f"'{branch}' is only another name (a symbolic ref) for a branch",
-            fix="Name the branch that it leads to.",
+            f"'{branch}' is another name (a symbolic ref) for a branch",
+            fix="Use the name of that branch.",
         )
     close = find_nearest(branch, branches)
-    fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
+    fix = f"Did you mean '{close[0]}'?" if close else "Create it with git branch first."
     return BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
 
 
-def check_there(git: GitReader) -> None:
-    """Raise RepositoryGone where the Git folders have no HEAD, which Git always has there."""
+def check_repository_exists(git: GitReader) -> None:
+    """Raise RepositoryMissing if a Git folder has no HEAD file, which Git always has."""
     if not os.path.lexists(git.common_dir / "HEAD"):
-        raise RepositoryGone(
-            "the repository is gone: its Git folder was moved, unmounted or deleted",
-            fix="Bring it back to its place and send the same call again, or restart the server where it "
-            "is now.",
+        raise RepositoryMissing(
+            "the repository is missing: its Git folder was moved, unmounted or deleted",
+            fix="Move it back and send the same call again, or restart the server at its new path.",
         )
     if not os.path.lexists(git.git_dir / "HEAD"):
-        raise RepositoryGone(
-            "the linked work tree that is served is gone: it was removed from the repository",
-            fix="Make it again with git worktree add, or restart the server in another work tree.",
+        raise RepositoryMissing(
+            "the served linked work tree is missing: it was removed from the repository",
+            fix="Create it again with git worktree add, or restart the server in another work tree.",
         )
 
 
-def deleted(git: GitReader, branch: str, *, is_named: bool, is_served: bool = True) -> BranchNotFound:
-    """The error for a branch that had a commit when it was seen last: named, checked out, or not served."""
+def deleted_error(git: GitReader, branch: str, *, is_named: bool, is_served: bool = True) -> BranchNotFound:
+    """Return the error for a deleted branch: a named, a checked-out, or a not served one."""
     if not is_served:
         state = "had a commit"
-        fix = "Name another branch, or make it again with git branch."
+        fix = "Name another branch, or create it again with git branch."
     elif is_named:
         state = "is served"
-        fix = "Restart the server with the --branch that is meant, or make it again with git branch."
+        fix = "Restart the server with another --branch, or create the branch again with git branch."
     else:
         state = "is checked out"
-        fix = "Switch to the one that is meant with git switch, or make a first commit with git commit."
+        fix = "Switch to another branch with git switch, or make a first commit with git commit."
     message = f"the branch '{branch}', which {state}, was deleted or renamed"
     return BranchNotFound(message, fix=fix, branches=find_nearest(branch, git.branches()))
 
 
 class Branch:
-    """A branch of a repository: the one that was named, else whichever is checked out.
+    """A branch of a repository: the named one, else the one that is checked out.
 
-    Safe in several threads. Each of `guards`, by its name, is asked in a writer's turn, in addition to the
-    policy, about changes on top of a commit.
+    Safe in several threads. Each of `guards`, by its name, checks the changes on top of a commit, in addition
+    to the policy. The writer lock is held then.
     """
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         self.git = git
         self.durable = durable
         self._named = branch
-        self.turn = WriterLock()  # of this process; `Workspace.write` takes it by itself
+        self.writer_lock = WriterLock()  # of this process; `Workspace.write` takes it by itself
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
@@ -122,11 +121,11 @@ class Branch:
         self._others: LRUCache[str, Self] = LRUCache(_OTHERS)
         self.guards: dict[str, Guard] = {}
         self.dated: LRUCache[tuple[str, int], str] = LRUCache(_DATES)  # see `revisions.resolve_ref`
-        self._born: set[str] = set()  # the branches that were seen to have a commit
+        self._branches_seen: set[str] = set()  # the branches that were seen to have a commit
 
     @property
     def branch(self) -> str | None:
-        """The served branch; unless it was named, a `git switch` changes it. None on a detached HEAD."""
+        """The served branch; None on a detached HEAD. Unless it was named, a `git switch` changes it."""
         return self._named if self._named is not None else self.git.head().branch
 
     @property
@@ -141,28 +140,30 @@ class Branch:
         return home.name.removesuffix(".git") or home.parent.name
 
     def tip(self, branch: str | None = None) -> str | None:
-        """The commit of the served branch, or of the one that is named, as it is now; None before the first.
+        """Return the current commit of the served branch, or of `branch`; None before the first commit.
 
-        Raises RepositoryGone, and BranchNotFound for a branch that had a commit when it was seen last.
+        Raises RepositoryMissing, and BranchNotFound for a branch that had a commit before.
         """
         wanted = branch or self._named
         try:
             head = self.git.head() if wanted is None else Head(wanted, self.git.tip(wanted))
         except DamagedRepository:
-            check_there(self.git)
+            check_repository_exists(self.git)
             raise
         if head.commit is not None:
             if head.branch is not None:
-                self._born.add(head.branch)
+                self._branches_seen.add(head.branch)
             return head.commit
-        check_there(self.git)
-        if head.branch is not None and head.branch in self._born:
+        check_repository_exists(self.git)
+        if head.branch is not None and head.branch in self._branches_seen:
             is_served = self._origin is None
-            raise deleted(self.git, head.branch, is_named=head.branch == self._named, is_served=is_served)
+            raise deleted_error(
+                self.git, head.branch, is_named=head.branch == self._named, is_served=is_served
+            )
         return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """Return a commit to read: the tip of the served branch unless one is named."""
+        """Return a commit to read: the tip of the served branch unless `commit` is given."""
         wanted = commit or self.tip()
         with self._lock:
             if self._latest is None or self._latest.commit != wanted:
@@ -177,31 +178,31 @@ class Branch:
         return self.git.has(commit)
 
     def author(self) -> tuple[str, str]:
-        """Name and address that commits carry: Git's configured identity, else Docyard's own."""
+        """Return the name and address of the author: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
     @property
     def served(self) -> Self:
-        """The branch that was opened: this one, or that of which `on` made it."""
+        """The branch that was opened: this one, or the one whose `on` created it."""
         return self._origin or self
 
     def on(self, branch: str) -> Self:
-        """Return another branch of the repository, with the same caches and turn. Raises BranchNotFound."""
+        """Return another branch of the repository, with the same caches and lock. Raises BranchNotFound."""
         origin = self.served
         check_branch(self.git, branch)
         with origin._lock:  # so that it is one object for all threads
-            other = origin._others.get(branch, origin._beside, branch)
+            other = origin._others.get(branch, origin._create_branch, branch)
         other.tip()
         return other
 
-    def _beside(self, branch: str) -> Self:
+    def _create_branch(self, branch: str) -> Self:
         other = type(self)(self.git, branch=branch, durable=self.durable)
         other._cache, other._latest, other._shared = self._cache, self._latest, self._shared
-        other.turn, other._origin = self.turn, self
+        other.writer_lock, other._origin = self.writer_lock, self
         return other
 
     def shared(self, kind: type[T], make: Callable[[], T]) -> T:
-        """Return the one object of a class that all branches of the repository share, made for the first."""
+        """Return the object of a class that all branches of the repository share; create it on first use."""
         found = self._shared.get(kind)
         if found is None:
             found = self._shared.setdefault(kind, make())
@@ -209,16 +210,16 @@ class Branch:
         return found
 
     def recover(self) -> RecoveryResult | None:
-        """Mend what a writer that died in the middle of a commit left; each write does so first, too.
+        """Recover from a writer that died in the middle of a commit; each write does so first, too.
 
-        None where this workspace writes nothing. Raises Locked, CannotWrite.
+        Return None in a read-only workspace. Raises Locked, CannotWrite.
         """
         from workspace.publishing.recovery import recover
 
         return recover(self.git) if isinstance(self.git, GitStore) else None
 
     def restore_pruned(self) -> bool:
-        """Write the objects again that `git prune` removed of the branches; return True if some came back.
+        """Write the objects again that `git prune` removed; return True if some were restored.
 
         This is for a call that met a missing object. A read-only workspace restores nothing.
         """
@@ -228,7 +229,7 @@ class Branch:
 
     @property
     def inbound(self) -> Inbound:
-        """What tells which documents may link to a path: a look at all of them, unless another is set."""
+        """The lookup of the documents that may link to a path: a scan of all, unless another one is set."""
         served = self.served
         if served._inbound is None:
             from workspace.links.inbound import ScannedInbound

@@ -1,7 +1,7 @@
 """Child processes, started by spawn: a fork would copy the server's threads in any state.
 
-They write nothing to the standard output, ignore Ctrl-C, and end when their parent does, however that ends.
-A script that starts them guards its main part with `if __name__ == "__main__"`, as multiprocessing asks.
+They write nothing to the standard output, ignore Ctrl-C, and end when their parent ends for any reason.
+A script that starts them guards its main part with `if __name__ == "__main__"`; multiprocessing requires it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Result = TypeVar("Result")
 class Workers:
     """A pool of child processes; leaving the `with` kills them.
 
-    Each process calls `begin` first. One that is killed ends them all: `submit` and the results of what was
-    submitted raise BrokenProcessPool from then on.
+    Each process calls `begin` first. If one is killed, all end: `submit` and the pending results raise
+    BrokenProcessPool from then on.
     """
 
     def __init__(self, processes: int, begin: Callable[[], object] | None = None) -> None:
@@ -47,7 +47,7 @@ class Workers:
     def submit(self, work: Callable[P, Result], *given: P.args, **named: P.kwargs) -> Future[Result]:
         """Run pickled work in a process.
 
-        Raises OSError where the system has no room for another process, and RuntimeError if the pool is
+        Raises OSError if the system cannot start another process, and RuntimeError if the pool is
         broken, or this process ends.
         """
         with _starting, _block_interrupts():
@@ -76,7 +76,7 @@ def _block_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Starts the tracker of resources, which would be started meanwhile otherwise, and take the block away.
+    # Start the resource tracker now: started later, it would unblock the signal.
     multiprocessing.get_context("spawn").Lock()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

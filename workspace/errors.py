@@ -2,7 +2,7 @@
 
     WorkspaceError
     ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
-    │                BranchNotFound, RepositoryGone, ReadOnly
+    │                BranchNotFound, RepositoryMissing, ReadOnly
     ├── settings     InvalidConfig, InvalidManifest, UnknownType, BrokenType
     ├── reading      DocumentNotFound (NotCommitted, NotADocument, NotAFile), NotText, InvalidAddress,
     │                SectionNotFound, AmbiguousSection, TaskNotFound, AmbiguousAddress, InvalidFrontMatter,
@@ -32,14 +32,14 @@
     │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), PullRequestFailed
     ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
-    └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
+    └── requests     InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
                      TooManyWatched
 
-Each error is defined beside the code that raises it. It carries a stable `code` for programs, a `message` and
-a `fix` for people, and `details` as data. A message never holds document text, an absolute path or a stack.
+Each error is defined next to the code that raises it. It has a stable `code` for programs, a `message` and a
+`fix` for people, and `details` as data. A message never contains document text, an absolute path or a stack.
 
-No error names a tool or a command: it does not know who asks. Where a list would show the name that is meant,
-`among` says which list, and what translates the error for an agent or a person says how to have it.
+No error names a tool or a command, because both agents and people read it. `among` is the list that contains
+the intended name; the code that formats the error for its reader adds the command for that list.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class HintKind(StrEnum):
 class SuggestionSource(NamedTuple):
     """The list that contains a name: all documents, or sections, tasks or commits of one.
 
-    `path` is the document's, `slug` the section's whose tasks or commits they are. MISSING stands for a
-    document that is to be created at the path.
+    `path` is the document's, `slug` that of the section with the tasks or commits. MISSING means a
+    document to be created at the path.
     """
 
     listed: HintKind
@@ -86,7 +86,7 @@ class WorkspaceError(Exception):
         self.details: dict[str, Any] = details
 
     def __reduce__(self) -> tuple[Callable[..., WorkspaceError], tuple[object, ...]]:
-        # Errors are pickled by what they were made of, which subclasses do not keep.
+        # By default, pickle calls the constructor with `args`, which are not the arguments of subclasses.
         return _made_again, (type(self), self.args, self.__dict__)
 
 
@@ -111,10 +111,10 @@ class LimitExceeded(WorkspaceError):
 
 
 class ConcurrentChange(WorkspaceError):
-    """Another writer changed what this call is about.
+    """Another writer changed the text that this call changes.
 
-    `theirs` is the text as it is now, `base` as the call knew it, `ours` as the call would have left it.
-    Where an address cannot be carried, `candidates` are those that it may mean now.
+    `theirs` is the current text, `base` the text that the call knew, `ours` the text after the call.
+    If an address cannot be mapped, `candidates` are its possible current addresses.
     """
 
     code = "CONFLICT"

@@ -1,11 +1,11 @@
 """Globs over paths, with one meaning in settings, manifests and searches.
 
 docs           the file or folder of this name, and all below it
-*.tmp.md       `*` stands for any characters, slashes among them; `?` for one, `[a-c]` for one of some
-**/old/*       `**/` stands for any folders, or for none
+*.tmp.md       `*` matches any characters, including slashes; `?` matches one, `[a-c]` one of some
+**/old/*       `**/` matches zero or more folders
 
-Kept by hand on top of `fnmatch`, because in pathspec and `wcmatch.glob` `*` stops at a slash, and in
-`wcmatch.fnmatch` `**/` does not stand for no folder. pathspec also goes back for every star.
+Implemented on top of `fnmatch`, because in pathspec and `wcmatch.glob` `*` stops at a slash, and in
+`wcmatch.fnmatch` `**/` does not match zero folders. pathspec also backtracks for every star.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 MAX_LENGTH = 1_000
 MAX_ANY_FOLDERS = 4
-"""How many `**/` a glob has at most: each doubles the patterns that it stands for."""
+"""The maximum number of `**/` in a glob: each doubles the number of its patterns."""
 
 _ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
 
@@ -32,7 +32,7 @@ class Glob(NamedTuple):
     @classmethod
     @lru_cache(maxsize=1_000)
     def compile(cls, text: str) -> Glob:
-        """Return the glob that a text stands for."""
+        """Return the compiled glob of a text."""
         folder = text.rstrip("/")
         alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _without_any_folders(folder))
         return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
@@ -44,13 +44,13 @@ class Glob(NamedTuple):
 
 
 def find_problem(text: str) -> str | None:
-    """Return why a text is not a glob relative to a folder, as a predicate; None if it is one."""
+    """Return the reason why a text is not a glob relative to a folder, as a predicate, or None."""
     if not text.strip("/"):
         return "is empty"
     if len(text) > MAX_LENGTH:
         return f"has over {MAX_LENGTH:,} characters"
     if text.startswith("/"):
-        return "begins with a slash, and is relative to the folder of its file"
+        return "begins with a slash, but must be relative to the folder of its file"
     if "\\" in text:
         return "holds a backslash, and folders end with a slash"
     if ".." in text.split("/"):

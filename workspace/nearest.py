@@ -16,21 +16,21 @@ _COMPARED = 2000
 
 
 def find_nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
-    """Return the names most like a word, best first: close spellings, then those with its last part."""
+    """Return the names nearest to a word, best first: close spellings, then those with its last part."""
     names = list(dict.fromkeys(known))
     if len(word) > 200:
         return names[:count]
     if len(names) > _COMPARED:
-        names = _select_likely(word, names)
+        names = _select_same_prefix(word, names)
     lowered = {name.lower(): name for name in names}
     close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
     tail = word.lower().rsplit("/", 1)[-1]
-    alike = [name for name in names if tail and tail in name.lower()]
-    return list(dict.fromkeys((*close, *alike)))[:count]
+    containing = [name for name in names if tail and tail in name.lower()]
+    return list(dict.fromkeys((*close, *containing)))[:count]
 
 
-def _select_likely(word: str, names: list[str]) -> list[str]:
-    """Return, of very many names, those whose last part begins like the word's, else the first."""
+def _select_same_prefix(word: str, names: list[str]) -> list[str]:
+    """Return the names whose last part has the same prefix as the word's, else the first names."""
     begin = word.lower().rsplit("/", 1)[-1][:3]
-    likely = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
-    return (likely or names)[:_COMPARED]
+    same_prefix = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
+    return (same_prefix or names)[:_COMPARED]

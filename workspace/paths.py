@@ -13,16 +13,16 @@ _MAX_PART = 255
 _DEVICES = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²³])", re.IGNORECASE)
 # HFS+ leaves these out when it compares names (git: utf8.c, next_hfs_char).
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# What Windows does not store ("Naming Files, Paths, and Namespaces"), and what is not to be seen.
+# Characters that Windows does not store ("Naming Files, Paths, and Namespaces"), and invisible ones.
 _NOT_IN_NEW = re.compile('[<>"|?*\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]')
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What no line of text holds: control characters, ends of lines, and bytes that are not UTF-8."""
+"""Characters that no line of text contains: control characters, line ends, and bytes that are not UTF-8."""
 
 _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
 class InvalidPath(WorkspaceError):
-    """Docyard does not write the path; `reason` says why."""
+    """Docyard does not write the path, for a `reason`."""
 
     code: ClassVar[str] = "INVALID_PATH"
 
@@ -79,7 +79,7 @@ def escape_path(path: str) -> str:
 
 
 def check_new_path(path: str) -> None:
-    """Raise InvalidPath for a name that new files may not have. An existing file can keep it."""
+    """Raise InvalidPath for a name that new files may not have. An existing file may have it."""
     found = _NOT_IN_NEW.search(path)
     if found:
         char = found.group()
@@ -88,7 +88,7 @@ def check_new_path(path: str) -> None:
 
 
 def fold_name(name: str) -> str:
-    """Return the form in which names are equal that are one file on disks which fold case or Unicode.
+    """Return a form that is equal for names of the same file on disks that fold case or Unicode.
 
     Unicode's canonical caseless match (D145), without the characters that HFS+ leaves out.
     """
@@ -99,7 +99,7 @@ def fold_name(name: str) -> str:
 
 
 def is_git_folder(name: str) -> bool:
-    """Return True if some system takes a name for Git's own folder."""
+    """Return True if a name is equal to Git's own folder on some system."""
     return _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", name)) is not None
 
 

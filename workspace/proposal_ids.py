@@ -1,7 +1,7 @@
 """The ids of proposals, and the names of their branches.
 
-An id is eight characters of Crockford's base 32 in lower case. The first is none of the sixteen hexadecimal
-digits, so that no id is the beginning of a commit's.
+An id is eight characters of Crockford's base 32 in lower case. The first is not a hexadecimal digit, so that
+no proposal id is the beginning of a commit id.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 BRANCHES = "proposals/"
-"""What the name of each proposal's branch begins with, below `refs/heads/`."""
+"""The prefix of the names of proposal branches, below `refs/heads/`."""
 
 DISCUSSION = "docyard/discussion"
-"""The branch that holds what is said of all proposals."""
+"""The branch that contains the discussion of all proposals."""
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _IS_ID = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
@@ -32,12 +32,12 @@ def is_id(text: str) -> bool:
     return _IS_ID.fullmatch(text) is not None
 
 
-def new_id(taken: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
+def new_id(used: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """Return an unused id; independent writers get different ones.
 
-    Each is one of 2**39, so that among ten thousand two are the same once in eleven thousand times.
+    There are 2**39 ids. Among ten thousand, two are equal with a probability of 1 in 11,000.
     """
-    while (found := _encode_id(entropy(_RANDOM))) in taken:
+    while (found := _encode_id(entropy(_RANDOM))) in used:
         pass
     return found
 

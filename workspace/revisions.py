@@ -1,17 +1,16 @@
 """Refs: the names of commits to read, by people and agents (gitrevisions(7)).
 
-    main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, what is checked out
+    main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, the checked-out commit
     3f2a91c                           a commit's id, or at least four characters of its beginning
-    k7m2q9xa                          a proposal: the tip of its branch, or what of it was merged
+    k7m2q9xa                          a proposal: the tip of its branch, or its merged tip
     main~2  HEAD^  v1.2^2             counted back from one: first parents, or a merge's second
-    @{2026-01-31}                     the served branch as it was at the end of that day, UTC
+    @{2026-01-31}                     the served branch at the end of that day, UTC
     @{2026-01-31T12:00}               ... at that moment; seconds and a Z may follow
     main@{2026-01-31}                 the same of another ref
 
-A date means the newest commit that was not committed after it, on the way of first parents. Git's own dates
-ask the reflog, which a clone does not have and which forgets; the history answers alike everywhere.
+A date means the newest commit that was not committed after it, in first-parent history. Git itself reads
+dates from the reflog, which a clone lacks and which expires; the history is equal in all clones.
 
-The commit that a proposal's id stands for, wherever a ref may be given.
 """
 
 from __future__ import annotations
@@ -85,18 +84,18 @@ def resolve_ref(
 ) -> str:
     """Return the id of a ref's commit; the served branch has its tip at a commit, or None.
 
-    `dated` keeps what earlier dates meant: by the commit looked back from and the moment, the commit found.
+    `dated` caches resolved dates: the found commit by start commit and time.
     """
     if len(ref) > MAX_REF:
-        raise RefNotFound(f"a ref of {len(ref):,} characters is none", fix=FORMS)
+        raise RefNotFound(f"the ref is too long ({len(ref):,} characters, at most {MAX_REF:,})", fix=FORMS)
     base, steps = _split_ref(ref)
     name, mark, when = base.partition("@{")
     if mark:
-        asked = _find_start(git, name, tip), _parse_date(when, ref)
+        query = _find_start(git, name, tip), _parse_date(when, ref)
         found = (
-            _find_commit_at(git, *asked, ref)
+            _find_commit_at(git, *query, ref)
             if dated is None
-            else dated.get(asked, _find_commit_at, git, *asked, ref)
+            else dated.get(query, _find_commit_at, git, *query, ref)
         )
     else:
         found = _find_named(git, name)
@@ -116,11 +115,11 @@ def _split_ref(ref: str) -> tuple[str, str]:
     if ":" in base.partition("@{")[0] or _WITHIN.search(steps):
         raise NotACommit(
             f"{_escape_ref(ref)} names something within a commit, or searches for one",
-            fix="Put the commit alone into the ref; a path is named beside it.",
+            fix="Put only the commit into the ref; name a path in its own field.",
         )
     # libgit2 would read a name as far as its first NUL.
     if not base or "\0" in ref or (steps and _STEPS.fullmatch(steps) is None):
-        raise RefNotFound(f"{_escape_ref(ref)} is no ref", fix=FORMS)
+        raise RefNotFound(f"{_escape_ref(ref)} is not a valid ref", fix=FORMS)
     return base, steps
 
 
@@ -129,7 +128,7 @@ def _parse_date(when: str, ref: str) -> int:
     found = _WHEN.fullmatch(when.removesuffix("}")) if when.endswith("}") else None
     if found is None:
         raise RefNotFound(
-            f"{_escape_ref(ref)} is no date",
+            f"{_escape_ref(ref)} is not a valid date",
             fix="Write @{2026-01-31} or @{2026-01-31T12:00}; reflogs are not read.",
         )
     try:
@@ -137,7 +136,7 @@ def _parse_date(when: str, ref: str) -> int:
         day = date.fromisoformat(found["day"])
     except ValueError:
         raise RefNotFound(
-            f"{_escape_ref(ref)} is a date that no calendar has", fix="Write it as @{2026-01-31}, year first."
+            f"{_escape_ref(ref)} is not a calendar date", fix="Write it as @{2026-01-31}, year first."
         ) from None
     return int(datetime.combine(day, clock, UTC).timestamp())
 
@@ -158,7 +157,7 @@ def _find_named(git: GitReader, name: str) -> str:
         if found is None:
             raise _no_commit_error()
         return found
-    # An id comes before branches and tags: one that is named so must not stand in for the proposal.
+    # An id precedes branches and tags: one with that name must not replace the proposal.
     proposed = _find_proposed(git, name) if len(name) == _ID else None
     if proposed is not None:
         return proposed
@@ -172,8 +171,8 @@ def _find_named(git: GitReader, name: str) -> str:
     if kind != "commit":
         what = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
         raise NotACommit(
-            f"{_escape_ref(name)} is {what}, and a commit is meant here",
-            fix="Name the commit that it is in, or leave out the ref.",
+            f"{_escape_ref(name)} is {what}, but must be a commit",
+            fix="Name the commit that contains it, or leave out the ref.",
             kind=kind,
         )
     return found
@@ -252,7 +251,7 @@ def _not_found_error(git: GitReader, name: str) -> RefNotFound:
 
 
 def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
-    """Return the open proposals, if a name can only mean one."""
+    """Return the open proposals, if a name can only be a proposal id."""
     if read_id(name) is None:
         return ()
     return list_open_proposals(git)
@@ -261,7 +260,7 @@ def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
 def _before_history_error(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
     try:
         began = datetime.fromtimestamp(first, UTC)
-    except (ValueError, OverflowError, OSError):  # the time of a commit is whatever someone wrote
+    except (ValueError, OverflowError, OSError):  # the time of a commit can be any number
         return BeforeHistory(f"{_escape_ref(ref)} is before the first commit", fix="Name a commit.")
     moment = f"{began:%Y-%m-%dT%H:%M:%SZ}"
     fix = f"Use @{{{moment}}} or later."
@@ -283,7 +282,7 @@ _NAMED = 20
 
 
 class NoProposedCommit(WorkspaceError):
-    """A proposal has no commit to read: it was closed, or its branch was deleted (`state` says which)."""
+    """A proposal has no commit to read: it was closed, or its branch was deleted, according to `state`."""
 
     code: ClassVar[str] = "NO_PROPOSED_COMMIT"
 
@@ -291,7 +290,7 @@ class NoProposedCommit(WorkspaceError):
 def find_proposal_commit(git: GitReader, name: str) -> str | None:
     """Return the tip of a proposal's branch, by its id or as a branch; None for another name.
 
-    Where the branch is gone, it is what was merged of it: the merge commit's second parent.
+    If the branch was deleted, the commit is the merged tip: the merge commit's second parent.
     Raises NoProposedCommit.
     """
     id = read_id(name)
@@ -308,20 +307,20 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
     if proposal.merge_record is not None:
         return proposal.merge_record.tip
     state = (
-        "is closed, and its branch is gone"
+        "is closed, and its branch was deleted"
         if proposal.state is ProposalState.CLOSED
         else "has no branch any more"
     )
     raise NoProposedCommit(
         f"the proposal '{id}' {state}",
-        fix="Name another commit, or make the branch again from a commit that it had with git branch.",
+        fix="Name another commit, or create the branch again from one of its commits with git branch.",
         proposal=id,
         state=proposal.state.value,
     )
 
 
 def list_open_proposals(git: GitReader) -> tuple[str, ...]:
-    """Return the ids of the open proposals, the last opened first; at most some."""
+    """Return the ids of the open proposals, newest first, up to a limit."""
     found = EventLog(git).read_consistently(Proposals(git).list_all)
     return tuple(one.id for one in found if one.is_open)[:_NAMED]
 

@@ -1,4 +1,4 @@
-"""A served branch with all that is done on it; what each of these needs is imported on first use."""
+"""A served branch with its services, whose modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class Workspace(Branch):
-    """A served branch with all that is done on it: writing, its history, proposals, and its remote."""
+    """A served branch with its services: writes, history, proposals, and the remote."""
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)
         self._sync_status: TrackingStatus | None = None
-        self.announcer: Callable[[Proposal], PullRequestReport | None] | None = None  # of who knows forges
+        self.announcer: Callable[[Proposal], PullRequestReport | None] | None = None  # set if a forge is used
         self.guards["remote"] = lambda snapshot, changes: self.sync_status().check_writable(snapshot, changes)
 
     @classmethod
@@ -54,14 +54,14 @@ class Workspace(Branch):
             branch = branch.removeprefix("refs/heads/")
             check_named(git, branch)
         workspace = cls(git, branch=branch, durable=durable)
-        with suppress(DamagedRepository):  # a torn branch is opened, and told to who reads it
+        with suppress(DamagedRepository):  # a torn branch is opened; reading it raises the error
             workspace.tip()
         return workspace
 
     def at(self, ref: str | None) -> Snapshot:
-        """The commit that a ref names, to read; the tip of the served branch without one, or if it is blank.
+        """Return the commit that a ref names, to read; the tip of the served branch if it is blank or None.
 
-        Raises what `revisions.find_ref` raises, and InvalidConfig for a commit whose settings cannot be used.
+        Raises the errors of `revisions.find_ref`, and InvalidConfig for a commit with invalid settings.
         """
         if ref is None or not ref.strip():
             return self.snapshot()
@@ -70,7 +70,7 @@ class Workspace(Branch):
 
         snapshot = self.snapshot(find_ref(self, ref.strip()))
         try:
-            snapshot.config  # noqa: B018 - said here, where what to do about it is known
+            snapshot.config  # noqa: B018 - raised here, where the fix is known
         except InvalidConfig as error:
             raise InvalidConfig(
                 f"at this ref, {error.message}",
@@ -93,20 +93,20 @@ class Workspace(Branch):
         request: Request | None = None,
         person: Person | None = None,
     ) -> WriteResult:
-        """Run operations over the tip and commits what they change, as one commit.
+        """Run operations on the tip, and commit their changes as one commit.
 
-        Words are overwritten only if they stood there in `base_commit`, or are in `seen_texts`, the memory of
-        the client, in which what is committed is entered. Addresses mean what they mean in `base_commit`.
+        Text is overwritten only if it existed in `base_commit`, or is in `seen_texts`, the texts that the
+        client has read, to which the committed text is added. Addresses refer to `base_commit`.
 
-        A `request` that this branch's history holds is not done again; its record is answered. A dry run
-        neither looks for one nor leaves one. The author is the `person` that a token has proved, else Git's.
+        A `request` that this branch's history contains is not repeated; its recorded result is returned. A
+        dry run neither reads nor writes a record. The author is the `person` of the token, else that of Git.
 
-        Raises Protected for what only a proposal may change, what a guard raises, ReadOnly, DetachedHead,
-        SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and what `Publication` raises.
+        Raises Protected for paths that only a proposal may change, errors of guards, ReadOnly, DetachedHead,
+        SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and errors of `Publication`.
         """
         from workspace.writing.write import WriteRequest
 
-        with self.turn:
+        with self.writer_lock:
             return WriteRequest(
                 workspace=self,
                 operations=operations,
@@ -119,23 +119,23 @@ class Workspace(Branch):
                 seen_texts=seen_texts,
                 request=request,
                 person=person,
-                check_new=lambda request: self.proposing().check_not_proposed(request),
+                check_new=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()
 
     def moves(self) -> Moves:
-        """Return where old addresses lead, made when the first is asked for: the history is read for it."""
+        """Return the moves of old addresses, created on first use, because the history is read for them."""
         from workspace.history.moves import Moves
 
         return self.shared(Moves, lambda: Moves(self.git))
 
     def history(self) -> History:
-        """Return what changed a document or section, made when it is first asked for. Raises NoHistory."""
+        """Return the history of documents and sections, created on first use. Raises NoHistory."""
         from workspace.history.log import History
 
         return self.shared(History, lambda: History(self.git))
 
-    def proposing(self) -> ProposalActions:
-        """Return what one does with the proposals of the repository, made when it is first asked for."""
+    def proposal_actions(self) -> ProposalActions:
+        """Return the actions on proposals of the repository, created on first use."""
         from workspace.proposals.actions.actions import ProposalActions
 
         served = self.served
@@ -146,22 +146,22 @@ class Workspace(Branch):
         return self.shared(ProposalActions, lambda: ProposalActions(served, announce))
 
     def on_proposal(self, name: str) -> Self:
-        """Return the branch of a proposal, to read and to write. Raises what `Proposing.branch` raises."""
-        found = self.proposing().open_branch(name)
+        """Return the branch of a proposal, to read and to write. Raises the errors of `open_branch`."""
+        found = self.proposal_actions().open_branch(name)
         assert isinstance(found, type(self))  # as `on` gives it
         return found
 
-    def reviewing(self) -> ProposalReview:
-        """Return what a reviewer sees of proposals, made when it is first asked for."""
-        from workspace.proposals.review.review import reviewing
+    def proposal_reviews(self) -> ProposalReview:
+        """Return the review data of proposals, created on first use."""
+        from workspace.proposals.review.review import get_proposal_review
 
-        return reviewing(self)
+        return get_proposal_review(self)
 
     def sync_status(self) -> TrackingStatus:
-        """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
+        """Return the tracking status of the branch, as last seen; it is created on first use."""
         from workspace.sync.status import TrackingStatus
 
-        with self._lock:  # one only: who exchanges with the remote notes there how that went
+        with self._lock:  # one instance, because each exchange with the remote records its result there
             if self._sync_status is None:
                 self._sync_status = TrackingStatus(self)
             return self._sync_status

@@ -1,6 +1,6 @@
-"""What a folder holds and where its links lead, told so that no move and no rename changes it.
+"""Content and link targets of a folder, identified independently of moves and renames.
 
-Every section is given a line of its own, a mark, by which it is known wherever it goes and whatever its name.
+Every section gets a line with a mark that identifies it after moves and renames.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MARK = re.compile(rb"Section-mark-(\d+)\.")
 
 
 class Place(NamedTuple):
-    """Where a link leads: the mark of the section that it names, else the file as it was called at first."""
+    """The target of a link: the mark of its section, else the original path of its file."""
 
     file: str | None
     mark: int | None
 
 
-def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the documents with a line of its own in each section; one that cannot be marked is left out."""
+def add_marks(documents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the documents with a mark in each section; omit a document that cannot be marked."""
     number = 0
     found: dict[str, bytes] = {}
     for path, data in documents.items():
@@ -54,9 +54,9 @@ def mark_of(document: Document, section: Section) -> int | None:
 
 
 def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int], Place | None]:
-    """Where each link leads, by the mark of its section and its number there; None for one that is broken.
+    """Return the target of each link by the mark of its section and its number there; None if broken.
 
-    `called` is what each file was called at first, by its path.
+    `called` has the original path of each file by its present path.
     """
     world = OverlayFileTree(snapshot)
     found: dict[tuple[int, int], Place | None] = {}
@@ -89,7 +89,7 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
 
 
 def texts(snapshot: Snapshot) -> dict[int, bytes]:
-    """Return what stands in each section below its heading, by its mark, without destinations."""
+    """Return the text of each section by its mark, without destinations."""
     found: dict[int, bytes] = {}
     for path in snapshot.documents:
         document = snapshot.document(path)
@@ -101,26 +101,26 @@ def texts(snapshot: Snapshot) -> dict[int, bytes]:
     return found
 
 
-def whole(snapshot: Snapshot) -> dict[str, bytes]:
+def document_bytes(snapshot: Snapshot) -> dict[str, bytes]:
     """Return the bytes of each document, without anchors of headings and destinations."""
     return {path: _unanchored(snapshot.document(path)) for path in snapshot.documents}
 
 
 def _unanchored(document: Document) -> bytes:
-    """A document without destinations and without the anchors of its headings, but with their marks."""
+    """Return a document without destinations and anchors of headings, but with the headings' markers."""
     headings = (section.heading for section in document.sections if section.heading is not None)
     spans = (span for heading in headings for span in _anchors(document, heading))
     return _without(document, [*_destinations(document), *spans], 0, len(document.data))
 
 
 def _destinations(document: Document) -> list[tuple[int, int]]:
-    """Return where the destinations of a document's links stand."""
+    """Return the spans of the destinations of a document's links."""
     found = ((link.destination_start, link.destination_end) for link in read_cached_links(document).links)
     return [(start, end) for start, end in found if start < end]
 
 
 def _without(document: Document, spans: list[tuple[int, int]], start: int, end: int) -> bytes:
-    """Return the bytes of a part of a document but for those of some spans."""
+    """Return the bytes of a part of a document, except those of some spans."""
     parts, position = [], start
     for first, last in sorted(spans):
         if position <= first and last <= end:
@@ -130,7 +130,7 @@ def _without(document: Document, spans: list[tuple[int, int]], start: int, end: 
 
 
 def _anchors(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
-    """Yield where the anchors of a heading stand, before and after its words."""
+    """Yield the spans of a heading's anchors, before and after its text."""
     line = document.data[heading.heading_start : heading.body]
     for text in (heading.text.prefix, heading.text.suffix):
         anchors = text.encode("utf-8", "surrogateescape").rstrip()

@@ -2,17 +2,17 @@
 
     python -m benchmarks.checks.documents FOLDER
 
-scanner     a document is the same as if the parser alone had read it
+scanner     the scanner and the parser read the same document
 headings    the sections' headings are those that markdown-it-py finds by its own full CommonMark parse
 addresses   every section's address resolves to that very section (its key, where two anchors are the same)
 spans       the sections follow one another without a gap, and the last ends with the file
-replace     every section replaced with what a reader was shown of it: no byte changes
-rewrite     every section replaced with other text, and then with its own again: the first bytes come back
-add         a section added at the top level and below other sections, and removed: the first bytes come back
+replace     every section replaced with the text that a reader sees: no byte changes
+rewrite     every section replaced with other text, and then with its own again: the old bytes come back
+add         a section added at the top level and below other sections, and removed: the old bytes come back
 
-The last two parse the file anew for each section, so they are made on at most 8 sections of a file, spread
-over it, and `addresses` and `replace` on at most 2,000; --every makes them on all. Prints how often each was
-made and the first disagreements; the exit code is 1 if there are any.
+The last two parse the file again for each section, so they check at most 8 sections of a file, spread over
+it; `addresses` and `replace` check at most 2,000. --every checks all. Prints the count of each check and the
+first disagreements; the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ SHOWN = 20
 SPREAD = 8
 MOST = 2_000
 TITLE = "A section that no document has"
-OTHER = "Words that stood here for a moment."
+OTHER = "Words that were here for a moment."
 STYLE = Style(AnchorForm.BRACES, "2000-01-01")
 
 Outcomes = Iterator[str | None]
-"""None for each thing that was right, and a description of each that was not."""
+"""None for each right result, and a description of each wrong one."""
 
 
 @dataclass
 class Report:
-    """How often each check was made, and what disagreed."""
+    """The count of each check, and the disagreements."""
 
     tried: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[str, str, str]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Report:
 
 
 def scanner(document: Document) -> Outcomes:
-    """Return what the scanner saw; a document that it left to the parser is the same anyway."""
+    """Compare the scanner's document with the parser's."""
     parsed = Document.parse_fully(document.data, document.path)
     for name in ("title", "has_title", "front_matter", "front_matter_lines", "front_matter_end"):
         found, expected = getattr(document, name), getattr(parsed, name)
@@ -83,7 +83,7 @@ def _reference() -> MarkdownIt:
 
 
 def headings(document: Document) -> Outcomes:
-    """Line and level of each heading outside lists and quotations, the title's included."""
+    """Compare line and level of each heading outside lists and quotations, including the title."""
     text = document.data.decode("utf-8-sig", "replace")
     expected = {
         (token.map[0] + 1, int(token.tag[1]))
@@ -101,7 +101,7 @@ def headings(document: Document) -> Outcomes:
 
 
 def addresses(document: Document, count: int) -> Outcomes:
-    """Return an address of two sections must be refused, and their keys must tell them apart."""
+    """Check that a shared address is refused, and that keys resolve to one section each."""
     times = Counter(section.address for section in document.sections)
     for section in _spread(document.sections, count):
         try:
@@ -117,7 +117,7 @@ def addresses(document: Document, count: int) -> Outcomes:
 
 
 def spans(document: Document) -> Outcomes:
-    """Front matter and blank lines may stand before the first section, and nothing else."""
+    """Check that only front matter and blank lines precede the first section, and that no gap is between."""
     end = document.sections[0].start if document.sections else len(document.data)
     if document.data[document.front_matter_end : end].strip():
         yield "text before the first section"
@@ -131,7 +131,7 @@ def spans(document: Document) -> Outcomes:
 
 
 def replace(document: Document, count: int) -> Outcomes:
-    """Whole, as `view_document` shows it, and without its heading."""
+    """Replace each section with its own text, with and without its heading."""
     for section in _spread(_nameable(document), count):
         for source in (document.source(section), document.data[section.body : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=source.decode())
@@ -139,7 +139,7 @@ def replace(document: Document, count: int) -> Outcomes:
 
 
 def rewrite(document: Document, count: int) -> Outcomes:
-    """Sections with text only: emptying one that was empty may leave another number of blank lines."""
+    """Rewrite sections with text; an empty one may get another number of blank lines."""
     with_text = [section for section in _nameable(document) if _body(document, section).strip()]
     for section in _spread(with_text, count):
         away = UpdateContent(file=document.path, slug=section.key, content=OTHER)
@@ -148,7 +148,7 @@ def rewrite(document: Document, count: int) -> Outcomes:
 
 
 def add(document: Document, count: int) -> Outcomes:
-    """At the end of the document, and at the end of sections that may have subsections."""
+    """Add sections at the end of the document and of sections that may have subsections."""
     parents = [section for section in _nameable(document) if 0 < section.level < MAX_LEVEL]
     for parent in (None, *_spread(parents, count)):
         operation = AddSection(file=document.path, title=TITLE, parent_slug=parent.key if parent else None)
@@ -156,7 +156,7 @@ def add(document: Document, count: int) -> Outcomes:
 
 
 def _nameable(document: Document) -> list[Section]:
-    """All sections but those whose key is an address that they share: `addresses` sees that it is refused."""
+    """Return all sections except those whose key is a shared address, which `addresses` checks."""
     times = Counter(section.address for section in document.sections)
     return [
         section
@@ -170,7 +170,7 @@ def _body(document: Document, section: Section) -> str:
 
 
 def _spread(sections: Sequence[Section], count: int) -> Sequence[Section]:
-    """At most `count` of them, the first and the last among these."""
+    """Return at most `count` sections, including the first and the last."""
     if len(sections) <= count:
         return sections
     return [sections[i * (len(sections) - 1) // (count - 1)] for i in range(count)]
@@ -202,7 +202,7 @@ def _same(document: Document, section: Section | None, change: Callable[[], Docu
 
 
 def check(root: Path, count: int, path: Path) -> Report:
-    """Return all checks of one file. One that is not UTF-8 has no text to be shown, so edits are left out."""
+    """Run all checks of one file. A file that is not UTF-8 cannot be edited, so edits are omitted."""
     report = Report()
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
@@ -232,7 +232,7 @@ def _note(report: Report, document: Document, name: str, outcomes: Iterable[str 
 
 
 def main() -> int:
-    """Check a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
+    """Check a folder; return 1 if anything disagreed, 2 if it has no Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.checks.documents",
         description="Checks the document model and the edits over a folder of real Markdown.",
@@ -251,11 +251,14 @@ def main() -> int:
         print(f"There is no *.md file in {root}.", file=sys.stderr)
         return 2
     report = Report()
-    with ProcessPoolExecutor(os.cpu_count()) as processes, show_progress("Checking documents") as tell:
+    with (
+        ProcessPoolExecutor(os.cpu_count()) as processes,
+        show_progress("Checking documents") as report_progress,
+    ):
         for done, one in enumerate(processes.map(one_file, files, chunksize=16), 1):
             report.add(one)
-            if tell:
-                tell(done, len(files), None)
+            if report_progress:
+                report_progress(done, len(files), None)
     print(table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()]))
     for name, path, outcome in report.wrong[:SHOWN]:
         print(f"{name}: {path}: {outcome}")

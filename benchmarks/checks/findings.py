@@ -1,4 +1,4 @@
-"""The report of a check over a folder: how often the check was made, and what disagreed."""
+"""The report of a check over a folder: the count of each check, and the disagreements."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _SHOWN = 20
 
 @dataclass
 class CheckReport:
-    """The count of each check, and what disagreed."""
+    """The count of each check, and the disagreements."""
 
     tried: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, check: str, problem: str | None) -> None:
-        """Count a check, and keep its problem if there is one."""
+        """Count a check, and store its problem if there is one."""
         self.tried[check] += 1
         if problem is not None:
             self.wrong.append(f"{check}: {problem}")

@@ -5,9 +5,9 @@
     CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
     python -m benchmarks.checks.links folder report.json
 
-A broken link is the same to both where its destination stands within what the checker marked. Each difference
-is put down to a reason that this module finds by means of its own, or is printed as not explained; then the
-exit code is 1. docs/links.md tells of the reasons.
+Both report the same broken link if its destination is within the checker's mark. Each difference is assigned
+to a reason that this module finds independently, or is printed as not explained; then the exit code is 1.
+docs/links.md lists the reasons.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)"
 
 
 class Marked(NamedTuple):
-    """What the checker says of a link: where it stands, from line and column on, and why it is broken."""
+    """A broken link by the checker: its span by line and column, and the reason."""
 
     path: str
     start: tuple[int, int]
@@ -41,7 +41,7 @@ class Marked(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """What Docyard says of one: where its destination begins."""
+    """A broken link by Docyard: the start of its destination, and the message."""
 
     path: str
     place: tuple[int, int]
@@ -50,7 +50,7 @@ class Broken(NamedTuple):
 
 
 def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
-    """Yield what stands in the checker's report about the files of a folder."""
+    """Yield the broken links of the checker's report about the files of a folder."""
     for file in json.loads(report.read_text()):
         whole = Path(file["cwd"], file["path"]).resolve()
         path = whole.relative_to(folder.resolve()).as_posix()
@@ -66,7 +66,7 @@ def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
 
 
 def of_docyard(folder: Path) -> list[Broken]:
-    """Return what `docyard validate` prints of a folder's links."""
+    """Return the broken links by `docyard validate`."""
     command = [sys.executable, "-m", "docyard", "validate", "-C", str(folder), "--json"]
     for rule in RULES:
         command += ["--rule", rule]
@@ -80,13 +80,13 @@ def of_docyard(folder: Path) -> list[Broken]:
 
 
 def around(marked: Sequence[Marked], place: tuple[int, int]) -> list[Marked]:
-    """Return those of the marked links, in order, that hold a place; few hold each other."""
+    """Return the marked links, in order, that contain a position; few contain each other."""
     last = bisect_right(marked, place, key=lambda item: item.start)
     return [item for item in marked[max(0, last - NESTED) : last] if place <= item.end]
 
 
-def explained(marked: Marked, folder: Path) -> str | None:
-    """Return why only the checker calls a link broken; None if that cannot be told."""
+def explain(marked: Marked, folder: Path) -> str | None:
+    """Return the reason why only the checker reports a link, or None if it is unknown."""
     found = _HEADING.match(marked.reason)
     if found is None:
         return None
@@ -97,19 +97,19 @@ def explained(marked: Marked, folder: Path) -> str | None:
         return "the place is named by an HTML tag, which the checker does not read"
     if f"{fragment}/" in names:
         return "the fragment ends in a slash, which the checker cuts off"
-    return "the top of the page, which HTML calls so" if fragment == "top" else None
+    return "the top of the page in HTML" if fragment == "top" else None
 
 
 @cache
 def _html_names(file: Path) -> frozenset[str]:
-    """Return the names that HTML gives in a file, in lower case, as the checker turns every fragment."""
+    """Return the ids and names of HTML tags in a file, in lower case, as the checker converts fragments."""
     if not file.is_file():
         return frozenset()
     return frozenset(name.decode("utf-8", "replace").lower() for name in _NAMED.findall(file.read_bytes()))
 
 
 def main() -> int:
-    """Compare, print, and give 1 if a difference has no reason."""
+    """Compare and print; return 1 if a difference has no reason."""
     parser = argparse.ArgumentParser(description="Compare broken links with those of an independent checker.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("report", type=Path)
@@ -124,14 +124,14 @@ def main() -> int:
     unexplained: list[str] = []
     known: set[Marked] = set()
     for broken in of_docyard(given.folder):
-        twins = around(marked.get(broken.path, ()), broken.place)
-        known.update(twins)
-        if twins:
+        same_links = around(marked.get(broken.path, ()), broken.place)
+        known.update(same_links)
+        if same_links:
             counts["broken to both"] += 1
         else:
             unexplained.append(f"only Docyard: {broken.path}:{broken.place[0]}: {broken.message}")
     for item in (item for items in marked.values() for item in items if item not in known):
-        reason = explained(item, given.folder)
+        reason = explain(item, given.folder)
         if reason:
             counts[f"only the checker: {reason}"] += 1
         else:

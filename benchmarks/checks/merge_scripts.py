@@ -1,4 +1,4 @@
-"""Random scripts of operations on one document, each with the units of it that it touches."""
+"""Random scripts of operations on one document, each with the units that it touches."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Step(NamedTuple):
 
 
 class Refused(Exception):
-    """A step cannot be made: what it names is gone, or the operation refuses."""
+    """A step is not possible: its target is missing, or the operation is refused."""
 
 
-def made(base: Document, steps: Sequence[Step], start: Document) -> Document:
+def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Document:
     """Return the document after some steps. Raises Refused."""
     document = start
     for step in steps:
@@ -87,7 +87,7 @@ def are_apart(one: Sequence[Step], other: Sequence[Step]) -> bool:
 def edit(
     operation: Callable[..., DocumentOperation], *names: str, **fields: object
 ) -> Callable[[Document, Document], Document]:
-    """Return what makes an operation; `names` are its fields that hold addresses of the base."""
+    """Return a function that runs an operation; `names` are its fields with addresses of the base."""
 
     def make(base: Document, document: Document) -> Document:
         given = dict(fields)
@@ -100,14 +100,14 @@ def edit(
 
 
 def move(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
-    """Return what moves a section within its document."""
+    """Return a function that moves a section within its document."""
 
     def make(base: Document, document: Document) -> Document:
-        key, above, beside = (
+        key, above, is_sibling = (
             None if name is None else map_address(base, document, name) for name in (slug, parent, before)
         )
         section = next(item for item in document.sections if item.key == key)
-        place = find_target_position(document, above, beside, None, section)
+        place = find_target_position(document, above, is_sibling, None, section)
         if is_in_place(document, section, document, place) and place.level == section.level:
             return document
         form = document.form or STYLE.form
@@ -122,7 +122,7 @@ class Drawing:
     def __init__(self, document: Document, chance: random.Random, name: str) -> None:
         self._document, self._chance, self._name = document, chance, name
         self._number = 0
-        # A name that is given again, without a number, when the one that has it goes, is a different unit.
+        # An address that becomes free without its number and is used again is a different unit.
         self.sections = [
             item
             for item in document.sections
@@ -135,12 +135,12 @@ class Drawing:
         ]
 
     def fresh(self) -> str:
-        """Return words that stand nowhere else."""
+        """Return words that do not occur elsewhere."""
         self._number += 1
         return f"{self._name} wrote {self._number}{self._chance.randrange(10**6)}"
 
     def steps(self) -> Iterator[Step]:
-        """Steps without end."""
+        """Yield steps endlessly."""
         kinds = [
             self._text,
             self._append,
@@ -173,7 +173,7 @@ class Drawing:
         section = self._any()
         key = section.key
         content = self._chance.choice(["{}", "- {}", "```\n{}\n```"]).format(self.fresh())
-        # Two that fill an empty section write the same text.
+        # Two steps that fill an empty section write the same text.
         has_text = bool(self._document.data[section.body : section.end].strip())
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", has_text)),
@@ -188,7 +188,7 @@ class Drawing:
         word = self._chance.choice(found)
         old = word.group()
         key = section.key
-        # Which block it stands in is told by the blank line before it.
+        # The position of a word is identified by the line breaks before it.
         block = self._document.text(section.body, section.end)[: word.start()].count("\n")
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {block}")),
@@ -197,12 +197,12 @@ class Drawing:
 
     def _add(self) -> Step:
         section = self._any()
-        beside = self._chance.random() < 0.5
-        fields = {"after": section.key} if beside else {"parent_slug": section.key}
+        is_sibling = self._chance.random() < 0.5
+        fields = {"after": section.key} if is_sibling else {"parent_slug": section.key}
         return Step(
             (
                 Touch(f"section {section.key}", True),
-                Touch(f"place {section.key}", not beside and self._has_one_level_below(section)),
+                Touch(f"place {section.key}", not is_sibling and self._has_one_level_below(section)),
             ),
             edit(AddSection, *fields, title=self.fresh(), content=self.fresh(), **fields),
         )
@@ -216,23 +216,23 @@ class Drawing:
 
     def _move(self) -> Step:
         section, other = self._any(), self._any()
-        beside = self._chance.random() < 0.5
-        parent = None if beside or self._chance.random() < 0.2 else other.key
-        before = other.key if beside else None
+        is_sibling = self._chance.random() < 0.5
+        parent = None if is_sibling or self._chance.random() < 0.2 else other.key
+        before = other.key if is_sibling else None
         touches = [Touch(f"section {section.key}", True), Touch(f"place {section.key}")]
         if parent or before:
-            # A place is told by what stands there, which must not move itself.
+            # A place is identified by a section there, which must not move itself.
             is_shared = parent is None or self._has_one_level_below(other)
             touches += [Touch(f"section {other.key}", True), Touch(f"place {other.key}", is_shared)]
         touches += [Touch(f"place {item.key}") for item in self._passed(section, other if before else None)]
         return Step(tuple(touches), move(section.key, parent, before))
 
     def _has_one_level_below(self, section: Section) -> bool:
-        """Whether all below a section are one level deeper: else its children say how deep another goes."""
+        """Return True if all children of a section are one level deeper, the level of a new one."""
         return all(item.level == section.level + 1 for item in self._document.children(section))
 
     def _passed(self, section: Section, before: Section | None) -> Sequence[Section]:
-        """The siblings that a section passes, if they are few: who moved, they or it, cannot be told then."""
+        """Return the siblings that a section passes, if few: then either side may count as moved."""
         above = None if section.parent is None else self._document.sections[section.parent]
         row = list(self._document.children(above))
         place = row.index(section)
@@ -242,9 +242,9 @@ class Drawing:
 
     def _remove(self) -> Step:
         section = self._any()
-        gone = (section, *self._document.descendants(section))
+        removed = (section, *self._document.descendants(section))
         return Step(
-            tuple(Touch(f"{kind} {item.key}") for item in gone for kind in ("section", "place")),
+            tuple(Touch(f"{kind} {item.key}") for item in removed for kind in ("section", "place")),
             edit(RemoveSection, "slug", slug=section.key),
         )
 

@@ -2,18 +2,18 @@
 
     python -m benchmarks.checks.merges FOLDER [--pairs 2000] [--seed 1]
 
-For each pair, two random scripts of operations are made for one document, which touch different units of it.
-What is checked:
+For each pair, two random scripts of operations are made for one document, which touch different units.
+The checks:
 
-equal       the merge is what the two scripts make one after the other, in either order, but for the order
-            of what both put at one place; `exact` counts those that are so byte for byte
+equal       the merge equals the result of both scripts in either order, except the order of additions at
+            one place; `exact` counts those that are equal byte for byte
 lost        every word that a side added is in the merge or a conflict, and so is every word and every line
-            of the base that no side took away
-worse       front matter that both sides can read is read, no two sections share an address that none shared,
-            and lines end as on a side
-sound       merging with what did not change gives the other version, and so does each order of the
-            sides, but for the order of what both put at one place
-conflict    where both scripts change one unit differently, this unit is in conflict, and no other
+            of the base that no side removed
+worse       the merge has readable front matter if both sides have, no new duplicate address, and the line
+            endings of a side
+sound       a merge with an unchanged side gives the other version, and swapping the sides changes at most
+            the order of additions at one place
+conflict    if both scripts change one unit differently, exactly this unit is in conflict
 
 Prints how often each was checked and the first disagreements; the exit code is 1 if there are any.
 """
@@ -28,7 +28,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.checks.findings import CheckReport
-from benchmarks.checks.merge_scripts import Drawing, Refused, Step, are_apart, made
+from benchmarks.checks.merge_scripts import Drawing, Refused, Step, apply_steps, are_apart
 from benchmarks.corpus import Corpus
 from docyard.terminal.console import show_progress
 from workspace.document.document import Document
@@ -43,23 +43,23 @@ _MOST_STEPS = 4
 
 
 def tree(document: Document) -> dict[str, tuple[object, ...]]:
-    """What a document says by address: headings, what they stand below, and their texts' blocks as a set."""
+    """Return a document's sections by address: heading, level, parent, and the blocks as a set."""
     found: dict[str, tuple[object, ...]] = {}
     for section in document.sections:
         parent = None if section.parent is None else document.sections[section.parent].key
         text = document.data[section.body : section.end].strip(b"\r\n")
-        # Fields that both sides add to a task stand in either order.
+        # Fields that both sides add to a task are in either order.
         blocks = Counter(
             tuple(sorted(text[block.start : block.end].splitlines())) for block in parse_nested_blocks(text)
         )
-        # New anchors have the form that most of a document's have by then.
+        # New anchors have the form of most anchors of the document.
         heading = section.heading.text.title if section.heading else "", section.anchor
         found[section.key] = (heading, section.level, parent, frozenset(blocks.items()))
     return found
 
 
 def orders(document: Document, known: set[str]) -> dict[str | None, list[str]]:
-    """Return the order of the sections below each one, of those that are `known`."""
+    """Return the order of the `known` subsections of each section."""
     return {
         section.key if section else None: [
             item.key for item in document.children(section) if item.key in known
@@ -69,7 +69,7 @@ def orders(document: Document, known: set[str]) -> dict[str | None, list[str]]:
 
 
 def difference(merged: Document, wanted: Document, still: set[str]) -> str | None:
-    """What two documents say differently; the order of sections counts for those that stand `still`."""
+    """Return a difference of two documents; only the order of the `still` (unmoved) sections counts."""
     if dict(merged.front_matter) != dict(wanted.front_matter):
         return "front matter"
     one, other = tree(merged), tree(wanted)
@@ -80,60 +80,62 @@ def difference(merged: Document, wanted: Document, still: set[str]) -> str | Non
 
 
 def lost(base: Document, ours: Document, theirs: Document, merged: MergedDocument) -> str | None:
-    """Return a word that is neither in the merge nor in a conflict, though it should be."""
-    was, mine, yours, kept = (_words(item.data) for item in (base, ours, theirs, merged))
-    told = {
+    """Return a word or line that is wrongly neither in the merge nor in a conflict."""
+    base_words, our_words, their_words, merged_words = (
+        _words(item.data) for item in (base, ours, theirs, merged)
+    )
+    in_conflicts = {
         word
         for conflict in merged.conflicts
         for text in (conflict.base, conflict.ours, conflict.theirs)
         for word in _WORD.findall((text or b"").removeprefix(BOM))
     }
-    for word in [*(mine - was), *(yours - was)]:
-        if word not in kept and word not in told:
+    for word in [*(our_words - base_words), *(their_words - base_words)]:
+        if word not in merged_words and word not in in_conflicts:
             return f"{word!r} is lost"
-    for word, times in was.items():
-        if min(mine[word], yours[word]) >= times > kept[word] and word not in told:
+    for word, times in base_words.items():
+        if min(our_words[word], their_words[word]) >= times > merged_words[word] and word not in in_conflicts:
             return f"{word!r} of the base is lost"
     lines, *others = (_lines(item.data) for item in (base, ours, theirs, merged))
-    told = {line for found in merged.conflicts for text in found[1:] for line in _lines(text or b"")}
+    in_conflicts = {line for found in merged.conflicts for text in found[1:] for line in _lines(text or b"")}
     for line, times in lines.items():
-        is_kept = min(others[0][line], others[1][line]) < times or others[2][line] >= times
+        is_present = min(others[0][line], others[1][line]) < times or others[2][line] >= times
         # Each side may take away one rule, or one mark of front matter, and put another elsewhere.
-        if not is_kept and line not in told and _WORD.search(line):
+        if not is_present and line not in in_conflicts and _WORD.search(line):
             return f"the line {line!r} of the base is lost"
     return None
 
 
 def _words(data: bytes) -> Counter[bytes]:
-    """Words, without those of anchors, which a move or a new title repeats."""
+    """Count words, without those of anchors, which a move or a new title repeats."""
     return Counter(_WORD.findall(_ANCHOR.sub(b"", data.removeprefix(BOM))))
 
 
 def _lines(data: bytes) -> Counter[bytes]:
-    """Return lines without the marks that moving them may change."""
+    """Count lines without the markers that a move may change."""
     return Counter(line.strip(b"# \t") for line in data.removeprefix(BOM).splitlines())
 
 
 def worse(ours: Document, theirs: Document, data: bytes) -> str | None:
-    """Return what is wrong with a merged document that is wrong on neither side."""
+    """Return a problem of a merged document that neither side has."""
     merged = ours if data == ours.data else Document.parse(data, ours.path)
     sides = ours, theirs
     if merged.front_matter_error and not any(side.front_matter_error for side in sides):
-        return "its front matter cannot be read"
+        return "its front matter is invalid"
     shared = {name for name, times in Counter(item.address for item in merged.sections).items() if times > 1}
     known = [Counter(item.address for item in side.sections) for side in sides]
-    doubled = [name for name in shared if all(side[name] < 2 for side in known)]
-    if doubled:
-        return f"two sections are called {doubled[0]!r}"
-    endings, *had = ({*LINE_END_BYTES.findall(text)} for text in (data, ours.data, theirs.data))
-    return "a line ends as on neither side" if endings.difference(*had) else None
+    duplicates = [name for name in shared if all(side[name] < 2 for side in known)]
+    if duplicates:
+        return f"two sections have the address {duplicates[0]!r}"
+    endings, *sides_endings = ({*LINE_END_BYTES.findall(text)} for text in (data, ours.data, theirs.data))
+    return "a line ending of neither side" if endings.difference(*sides_endings) else None
 
 
 def check_pair(report: CheckReport, base: Document, one: list[Step], other: list[Step]) -> bool:
     """Check two scripts that touch different units; False if they cannot be made in both orders."""
     try:
-        ours, theirs = made(base, one, base), made(base, other, base)
-        wanted = [made(base, other, ours), made(base, one, theirs)]
+        ours, theirs = apply_steps(base, one, base), apply_steps(base, other, base)
+        wanted = [apply_steps(base, other, ours), apply_steps(base, one, theirs)]
     except Refused:
         return False
     merged = merge_documents(base, ours, theirs)
@@ -181,14 +183,14 @@ def check_clash(report: CheckReport, base: Document, drawing: Drawing) -> None:
         return
     one, other, unit = drawn
     try:
-        ours, theirs = made(base, [one], base), made(base, [other], base)
+        ours, theirs = apply_steps(base, [one], base), apply_steps(base, [other], base)
     except Refused:
         return
     merged = merge_documents(base, ours, theirs)
     found = [conflict.unit for conflict in merged.conflicts]
     report.add("conflict", None if found == [unit] else f"{base.path}: {found} instead of {unit}")
     if merged.data != ours.data:
-        report.add("conflict", f"{base.path}: {unit} does not stand as in ours")
+        report.add("conflict", f"{base.path}: {unit} is not as in ours")
     problem = lost(base, ours, theirs, merged)
     report.add("lost", problem and f"{base.path} {unit}: {problem}")
 

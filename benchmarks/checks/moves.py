@@ -1,16 +1,16 @@
-"""Checks that moves and renames keep every link, over a folder of real Markdown.
+"""Checks that moves and renames preserve every link, over a folder of real Markdown.
 
     python -m benchmarks.checks.moves FOLDER [--moves 500] [--seed 1]
 
-Every section of the folder is given a line of its own that nothing else holds, so that it can be told from
-all others wherever it goes. Then sections and documents are moved and renamed at random, each in a commit of
-its own, and at last everything is taken back, in reverse. What is checked, by reading all documents anew:
+Every section of the folder gets a unique line that identifies it. Then sections and documents are moved and
+renamed at random, each in its own commit, and finally all moves are reverted in reverse order. The checks
+read all documents again:
 
-links       a link that led to a file and a place still leads to the same file and the same place
-bytes       every section's text is what it was, but for destinations, its heading's marks and anchors
-inverse     in the end every document is where it was, with the same bytes but for anchors and destinations
+links       a link to a file and a place still has the same target
+bytes       every section's text is unchanged, except destinations, the markers of its heading, and anchors
+inverse     finally, every document has its old path and bytes, except anchors and destinations
 
-Prints how often each was made and the first disagreements; the exit code is 1 if there are any.
+Prints the count of each check and the first disagreements; the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from benchmarks.checks.census import links, mark_of, marked, texts, whole
+from benchmarks.checks.census import add_marks, document_bytes, links, mark_of, texts
 from benchmarks.checks.findings import CheckReport
 from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.terminal.console import show_progress
@@ -40,14 +40,14 @@ SHOWN = 20
 
 
 class Move(NamedTuple):
-    """An operation that was made, and what gives the one that takes it back, once all later ones are."""
+    """An operation, and a function that returns its inverse once all later ones are reverted."""
 
     made: Operation
     inverse: Callable[[], Operation]
 
 
 class Mover:
-    """Draws moves and renames, makes them, and knows how to take each back."""
+    """Draws moves and renames, writes them, and builds their inverses."""
 
     def __init__(self, workspace: Workspace, chance: random.Random) -> None:
         self.workspace = workspace
@@ -56,7 +56,7 @@ class Mover:
         self.refused: WorkspaceError | None = None
 
     def make(self) -> Iterator[Move]:
-        """Yield one after the other, those that were made; what is refused is drawn again."""
+        """Yield moves that were written, endlessly; refused ones are drawn again."""
         number = 0
         while True:
             number += 1
@@ -113,7 +113,7 @@ class Mover:
         above = document.sections[section.parent] if section.parent is not None else None
         siblings = document.children(above)
         if section.level != (above.level if above else 1) + 1:
-            return None  # its level is not that of its place, and would not come back
+            return None  # its level differs from that of its place, and would not be restored
         place = siblings.index(section)
         following = siblings[place + 1] if place + 1 < len(siblings) else None
         marks = [mark_of(document, item) if item else None for item in (section, above, following)]
@@ -138,7 +138,7 @@ class Mover:
         return Move(made, inverse)
 
     def _address(self, path: str, mark: int | None) -> str:
-        """The address by now of the section with a mark: where another had it, it was given a free one."""
+        """Return the present address of the section with a mark."""
         document = self.workspace.snapshot().document(path)
         return next(item.address for item in document.sections if mark_of(document, item) == mark)
 
@@ -154,7 +154,7 @@ class Mover:
 
 
 def compare(report: CheckReport, check: str, first: Mapping[Any, Any], now: Mapping[Any, Any]) -> None:
-    """Hold what is now against what was first, key by key; what was broken at first may be anything."""
+    """Compare the present values with the first, key by key; ignore values broken at first."""
     for key, value in first.items():
         if value is None:
             continue
@@ -163,7 +163,7 @@ def compare(report: CheckReport, check: str, first: Mapping[Any, Any], now: Mapp
 
 
 def _difference(first: object, now: object) -> str:
-    """Return what two values are, or two texts from where they differ."""
+    """Describe two values, or two texts from their first difference."""
     if isinstance(first, bytes) and isinstance(now, bytes):
         same = next((at for at, (one, other) in enumerate(zip(first, now, strict=False)) if one != other), 0)
         begin = max(0, same - SHOWN)
@@ -172,15 +172,19 @@ def _difference(first: object, now: object) -> str:
 
 
 def check(root: Path, moves: int, seed: int) -> CheckReport:
-    """Make so many moves over a folder, check, take them back, and check again."""
+    """Make `moves` moves over a folder, check, revert them, and check again."""
     report = CheckReport()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "repository"
-        make_repository(Corpus(marked(Corpus.read(root).documents)), place)
+        make_repository(Corpus(add_marks(Corpus.read(root).documents)), place)
         workspace = Workspace.open(place, branch=BRANCH, durable=False)
         mover = Mover(workspace, random.Random(seed))
         start = workspace.snapshot()
-        first_links, first_texts, first_whole = links(start, mover.called), texts(start), whole(start)
+        first_links, first_texts, first_whole = (
+            links(start, mover.called),
+            texts(start),
+            document_bytes(start),
+        )
         made: list[Move] = []
         with show_progress("Moving") as show:
             for move in mover.make():
@@ -198,14 +202,14 @@ def check(root: Path, moves: int, seed: int) -> CheckReport:
             if mover.write(inverse) is None:
                 report.wrong.append(f"inverse: {inverse} was refused: {mover.refused}")
         tip = workspace.snapshot()
-        compare(report, "links taken back", first_links, links(tip, mover.called))
-        compare(report, "inverse", first_whole, whole(tip))
+        compare(report, "links reverted", first_links, links(tip, mover.called))
+        compare(report, "inverse", first_whole, document_bytes(tip))
     return report
 
 
 def main() -> int:
-    """Run from the command line; 1 if something disagreed."""
-    parser = argparse.ArgumentParser(description="Check that moves and renames keep every link.")
+    """Run from the command line; return 1 if something disagreed."""
+    parser = argparse.ArgumentParser(description="Check that moves and renames preserve every link.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--moves", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,21 +1,21 @@
-"""Measures proposals: many that are open at once, over a folder of real Markdown.
+"""Measures many open proposals, over a folder of real Markdown.
 
     python -m benchmarks.checks.proposals FOLDER [--open 200] [--merges 20] [--seed 1]
 
-A repository is made of the folder, and so many proposals to it, opened one after the other while its branch
-goes on. Each adds words to sections of one to three documents, which are drawn from a few, so that many
-overlap. Then, in turns, one is viewed and one is merged, so that each view finds a branch that has moved.
+A repository is made of the folder, and proposals are opened one after the other while its branch moves. Each
+adds words to sections of one to three documents, which are drawn from a few, so that many overlap. Then
+views and merges alternate, so that the branch has moved before each view.
 
 listed       every proposal with its state
-view         one with its state, its changes as Markdown, what a merge would make of it with its checks, its
-             comments, and its overlaps with all others
-again        the same once more, when nothing has moved
-merge        one is merged, with its checks
-synced       another one is merged, and the disk is waited for
-new process  the imports, the list, and a view, by a process that knows nothing yet
+view         one with its state, its changes as Markdown, a preview of its merge with checks, its comments,
+             and its overlaps with all others
+again        the same once more, while nothing has moved
+merge        a merge of one, with its checks
+synced       a merge of another one, with fsync
+new process  the imports, the list, and a view, by a new process
 
-FTS5's queries and a bare round trip are measured in the same run, to say how fast the machine is. Prints the
-times as a table; the exit code is 1 if a limit was missed by the machine's measure.
+FTS5's queries and a bare round trip are measured in the same run, as a measure of the machine's speed. Prints
+the times as a table; the exit code is 1 if a scaled limit was missed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 VIEW_MS, MERGE_MS = 100.0, 150.0
-"""The limits for 200 open proposals on the small corpus, where FTS5 takes what it took there."""
+"""The limits for 200 open proposals on the small corpus, on the reference machine."""
 
 _DRAWN = 60  # documents that proposals touch
 _TRIPS = 200
@@ -56,7 +56,7 @@ _ACTOR = Actor(
 
 
 class Times(NamedTuple):
-    """Seconds of each round, by what was measured, and what overlapped on average."""
+    """Seconds of each round of each measurement, and the average number of overlaps."""
 
     listed: list[float]
     view: list[float]
@@ -67,20 +67,24 @@ class Times(NamedTuple):
 
 
 def fill(workspace: Workspace, corpus: Corpus, count: int, chance: random.Random) -> list[str]:
-    """Open so many proposals, and returns their ids; every other time the branch goes on by a commit."""
+    """Open `count` proposals and return their ids; the branch gets a commit after every other one."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(_DRAWN, len(paths)))
-    proposing = workspace.proposing()
+    proposal_actions = workspace.proposal_actions()
     ids = []
     for number in range(count):
-        opened = proposing.open(f"Proposal {number}", "What and why.", _ACTOR)
+        opened = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
         words = f"Words of proposal {number}, and some more of them."
         operations = [
             _addition(workspace, path, words, chance) for path in chance.sample(drawn, chance.randint(1, 3))
         ]
-        proposing.open_branch(opened.id).write(operations, mode=Mode.ALL, tool="check", client="benchmark")
-        proposing.submit(opened.id, _ACTOR)
-        proposing.comment(opened.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug)
+        proposal_actions.open_branch(opened.id).write(
+            operations, mode=Mode.ALL, tool="check", client="benchmark"
+        )
+        proposal_actions.submit(opened.id, _ACTOR)
+        proposal_actions.comment(
+            opened.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug
+        )
         ids.append(opened.id)
         if number % 2:
             step = _addition(workspace, chance.choice(paths), f"Step {number}.", chance)
@@ -95,40 +99,40 @@ def _addition(workspace: Workspace, path: str, words: str, chance: random.Random
 
 
 def view(workspace: Workspace, name: str) -> int:
-    """Return what a reviewer asks of a proposal; returns how many others overlap with it."""
-    every = workspace.proposing().list_all()
-    proposal = workspace.proposing().find(name)
-    reviewing = workspace.reviewing()
-    changes = reviewing.changes(proposal)
+    """View a proposal as a reviewer does; return the number of overlapping ones."""
+    every = workspace.proposal_actions().list_all()
+    proposal = workspace.proposal_actions().find(name)
+    proposal_reviews = workspace.proposal_reviews()
+    changes = proposal_reviews.changes(proposal)
     format_markdown(changes.documents, _SHOWN)
-    reviewing.preview(proposal)
-    reviewing.comments(proposal)
-    return len(reviewing.overlaps(proposal, every))
+    proposal_reviews.preview(proposal)
+    proposal_reviews.comments(proposal)
+    return len(proposal_reviews.overlaps(proposal, every))
 
 
 def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: random.Random) -> Times:
-    """Views and merges in turns; what cannot be merged for a conflict is not tried."""
-    proposing, reviewing = workspace.proposing(), workspace.reviewing()
+    """Measure alternating views and merges; skip proposals with conflicts."""
+    proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     view(workspace, ids[0])
     waiting = chance.sample(list(ids), len(ids))
     times = Times([], [], [], [], [], 0.0)
     found = 0
     while waiting and len(times.synced) < merges:
         name, viewed = waiting.pop(), chance.choice(ids)
-        if reviewing.preview(proposing.find(name)).conflicts:
+        if proposal_reviews.preview(proposal_actions.find(name)).conflicts:
             continue
-        times.listed.append(seconds(proposing.list_all))
+        times.listed.append(seconds(proposal_actions.list_all))
         times.view.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
         times.again.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
         found += view(workspace, viewed)
         workspace.durable = len(times.merge) > len(times.synced)
-        kept = times.synced if workspace.durable else times.merge
-        kept.append(seconds(lambda: proposing.merge(name, _ACTOR)))  # noqa: B023
+        merge_times = times.synced if workspace.durable else times.merge
+        merge_times.append(seconds(lambda: proposal_actions.merge(name, _ACTOR)))  # noqa: B023
     return times._replace(overlaps=found / max(1, len(times.view)))
 
 
 def new_process(folder: Path, name: str, home: Path) -> float:
-    """Return seconds of a process that views one proposal and ends."""
+    """Measure a process that views one proposal and ends, in seconds."""
     code = (
         "import sys; from pathlib import Path; from benchmarks.checks.proposals import view; "
         "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
@@ -138,36 +142,36 @@ def new_process(folder: Path, name: str, home: Path) -> float:
 
 
 def scale(corpus: Corpus, home: Path) -> tuple[float, float]:
-    """Milliseconds of FTS5's median query and of a bare round trip."""
+    """Return milliseconds of FTS5's median query and of a bare round trip."""
     texts = list(corpus.texts())
     found = measure_fts5(texts, draw_queries(texts, _QUERIES), home)
     with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
         peer.initialize()
-        trips = [seconds(lambda: peer.ask("ping")) for _ in range(_TRIPS)]
+        trips = [seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)]
     return found["query"]["p50_ms"], percentile(trips, 0.5) * 1e3
 
 
 def main() -> int:
-    """Run from the command line; 1 if a limit was missed."""
+    """Run from the command line; return 1 if a limit was missed."""
     parser = argparse.ArgumentParser(description="Measure many open proposals.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--open", type=int, default=200)
     parser.add_argument("--merges", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    chance = random.Random(asked.seed)
-    corpus = Corpus.read(asked.folder)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    corpus = Corpus.read(options.folder)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         repository = home / "repository"
         make_repository(corpus, repository)
         workspace = Workspace.open(repository, durable=False)
         begun = time.perf_counter()
-        ids = fill(workspace, corpus, asked.open, chance)
+        ids = fill(workspace, corpus, options.open, chance)
         took = time.perf_counter() - begun
         print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {took:.0f} s")
         alone = new_process(repository, ids[-1], home)
-        times = measure(workspace, ids, asked.merges, chance)
+        times = measure(workspace, ids, options.merges, chance)
         query, trip = scale(corpus, home)
     by = max(1.0, query / SMALL.query_ms)
     print(f"FTS5's query p50 {query:.2f} ms ({by:.2f}x)")

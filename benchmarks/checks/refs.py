@@ -1,11 +1,11 @@
-"""Checks that a search at an old commit gives the lists of an index that was built from that commit alone.
+"""Checks that a search at an old commit equals that of an index built from that commit alone.
 
     python -m benchmarks.checks.refs FOLDER [--commits 1000] [--refs 20] [--share 0.05] [--seed 1]
 
-A repository is made of a folder of Markdown, and commits upon it that edit, add and remove documents: no
-commit differs from another in more than the given share of the paths. Then old commits are drawn. At each of
-them the first query and those after it are timed, in one process, with the main index open; and all lists
-are compared with those of an index that is built afresh, in a folder of its own.
+A repository is made of a folder of Markdown, with commits that edit, add and remove documents: no commit
+differs from another in more than the given share of the paths. Then old commits are drawn. At each of them
+the first query and those after it are timed, in one process, with the main index open; and all lists are
+compared with those of a fresh index in its own folder.
 
 Prints the times, and the exit code is 1 if a list differs.
 """
@@ -33,7 +33,7 @@ _START = 1_700_000_000
 
 
 class Timed(NamedTuple):
-    """A commit, the share of paths in which it differs from the tip, and seconds for each query in turn."""
+    """A commit, the share of paths in which it differs from the tip, and seconds of each query."""
 
     commit: str
     share: float
@@ -41,7 +41,7 @@ class Timed(NamedTuple):
 
 
 class Writer:
-    """Commits upon a branch: each edits, adds or removes one to three documents of those that may differ."""
+    """Writes commits that each edit, add or remove one to three of the variable documents."""
 
     def __init__(self, path: Path, corpus: Corpus, share: float, chance: random.Random) -> None:
         self._store = GitStore(path)
@@ -72,7 +72,7 @@ class Writer:
         self.name(BRANCH, self.commits[-1])
 
     def name(self, branch: str, commit: str) -> None:
-        """Let a branch name a commit."""
+        """Point a branch to a commit."""
         (self._ref / branch).write_text(commit + "\n")
 
     def _changed(self, text: bytes | None) -> bytes | None:
@@ -88,7 +88,7 @@ class Writer:
 
 
 def main() -> int:
-    """Make the repository, ask, compare and print; give 1 if a list differs."""
+    """Make the repository, search, compare and print; return 1 if a list differs."""
     parser = argparse.ArgumentParser(description="Compare searches at old commits with indexes built there.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--commits", type=int, default=1000)
@@ -107,16 +107,16 @@ def main() -> int:
         for _ in range(given.commits):
             writer.write()
         drawn = chance.sample(writer.commits[:-1], min(given.refs, given.commits))
-        asked, found = _ask(path, drawn, queries)
+        timed_commits, found = _search(path, drawn, queries)
         wrong, afresh = _compare(path, writer, found, queries)
-    _print(asked, afresh)
+    _print(timed_commits, afresh)
     print(f"{len(drawn) * len(queries):>8,} lists compared, {len(wrong)} differ")
     for line in wrong[:20]:
         print(line)
     return 1 if wrong else 0
 
 
-def _ask(
+def _search(
     path: Path, commits: Sequence[str], queries: Sequence[str]
 ) -> tuple[list[Timed], dict[str, list[SearchPage]]]:
     index = SearchIndex(Workspace.open(path, read_only=True))
@@ -137,9 +137,9 @@ def _ask(
 def _compare(
     path: Path, writer: Writer, found: dict[str, list[SearchPage]], queries: Sequence[str]
 ) -> tuple[list[str], list[float]]:
-    """Return the commits and queries whose pages, cursors included, are not those of a fresh index.
+    """Return the commits and queries whose pages, including cursors, differ from those of a fresh index.
 
-    Also return the seconds of each first query where that index is built for it.
+    Also return the seconds of each first query of a fresh index, which include its build.
     """
     wrong: list[str] = []
     afresh: list[float] = []
@@ -155,15 +155,15 @@ def _compare(
     return wrong, afresh
 
 
-def _print(asked: Sequence[Timed], afresh: Sequence[float]) -> None:
-    for one in asked:
+def _print(timed_commits: Sequence[Timed], afresh: Sequence[float]) -> None:
+    for one in timed_commits:
         first, *others = (1e3 * each for each in one.seconds)
         print(
             f"{one.commit[:10]} differs in {one.share:6.2%}: first {first:6.1f} ms, "
             f"then {percentile(others, 0.5):5.1f} (median) to {max(others):5.1f} ms (slowest)"
         )
-    firsts = [1e3 * one.seconds[0] for one in asked]
-    others = [1e3 * each for one in asked for each in one.seconds[1:]]
+    firsts = [1e3 * one.seconds[0] for one in timed_commits]
+    others = [1e3 * each for one in timed_commits for each in one.seconds[1:]]
     print(f"first queries: {percentile(firsts, 0.5):.1f} ms in the median, {max(firsts):.1f} at most")
     print(f"  without an overlay, by an index of the commit: {1e3 * percentile(afresh, 0.5):.1f} ms")
     print(

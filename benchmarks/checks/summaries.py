@@ -2,16 +2,16 @@
 
     python -m benchmarks.checks.summaries FOLDER --documents 50 [--out SUMMARIES]
 
-Takes documents of over 10,000 tokens, spread over the folder; where too few are that long, further ones are
+Selects documents of over 10,000 tokens, spread over the folder. If too few are that long, further ones are
 joined from several of one folder, in order, each a section with its headings one level down. Checks that
 
 budget    the summary stays within its budget
-named     the summary has the address of every section, and read_section's way of finding takes it to there
-verbatim  every line that is kept stands in the document, markup aside
-score     completeness_score is what code written for this check alone counts from the summary
+named     the summary has the address of every section, and read_section finds the section by it
+verbatim  every line of the summary occurs in the document, except markup
+score     completeness_score equals an independent count from the summary
 
 Prints the mean score and reduction, and the first disagreements; the exit code is 1 if there are any. A
-document whose addresses alone pass the largest budget there is (20,000 tokens) is told of, and not taken.
+document whose addresses alone exceed the largest budget (20,000 tokens) is reported and skipped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEADING = re.compile(r"#{1,6}(?: (?P<title>.*))? `(?P<address>[^`]+)`")
 _WORD = re.compile(r"\w+")
 _SHORTCODE = re.compile(r"\{\{[<%]([^{}]*)[>%]\}\}")
 _TEXT = re.compile(r'text="([^"]*)"')
-# What else a reader of the rendered text does not see.
+# Other invisible parts of the rendered text.
 _TARGET = re.compile(
     r"(?<=\])(?:\([^()]*\)|\[[^\]]*\])|</?[a-z][^<>]*>|<!--.*?-->|!\[[^\]\n]*\]|^[ \t>]+",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
@@ -48,7 +48,7 @@ _TARGET = re.compile(
 
 
 class Case(NamedTuple):
-    """A long document: what it is called, and what it says."""
+    """A long document: its name, text and outline."""
 
     name: str
     text: TextFile
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 def long_documents(root: Path, number: int) -> list[Case]:
-    """So many documents of over 10,000 tokens, spread over those that a folder has, or gives joined."""
+    """Return `number` documents of over 10,000 tokens, spread over a folder, joined if necessary."""
     paths = markdown_files(root)
     found = [path for path in paths if path.stat().st_size > LONG]
     cases = [case for path in found if (case := _case(path.relative_to(root).as_posix(), path.read_bytes()))]
@@ -68,26 +68,26 @@ def long_documents(root: Path, number: int) -> list[Case]:
 
 
 def _case(name: str, data: bytes) -> Case | None:
-    """Return a document as a case; None if it is too short, or has more addresses than any budget takes."""
+    """Return a document as a case; None if it is too short, or its addresses exceed any budget."""
     if len(data) < 2 * LONG or count_tokens(data.decode("utf-8", "replace")) <= LONG:
         return None
     text = TextFile(name, "", data, TextKind.MARKDOWN)
     outline = read_outline(text)
     if sum(count_tokens(f"# `{entry.address}`\n") for entry in outline.entries) > MAX_BUDGET:
-        print(f"not taken: the addresses of {name} alone pass {MAX_BUDGET:,} tokens")
+        print(f"skipped: the addresses of {name} alone exceed {MAX_BUDGET:,} tokens")
         return None
     return Case(name, text, outline)
 
 
-def _joined(root: Path, paths: Sequence[Path], taken: set[str], number: int) -> Iterator[Case]:
-    """Yield documents made of several of one folder, in order, each as long as it must be."""
+def _joined(root: Path, paths: Sequence[Path], used: set[str], number: int) -> Iterator[Case]:
+    """Yield long documents joined from several of one folder, in order."""
     parts: list[bytes] = []
     folder: Path | None = None
     for path in paths:
         name = path.relative_to(root).as_posix()
         if number <= 0:
             return
-        if name in taken:
+        if name in used:
             continue
         if path.parent != folder:
             parts, folder = [], path.parent
@@ -98,7 +98,7 @@ def _joined(root: Path, paths: Sequence[Path], taken: set[str], number: int) -> 
 
 
 def _one_level_down(document: Document) -> bytes:
-    """The body of a document with its headings one level deeper, as far as there is one; H1 becomes H2."""
+    """Return the body of a document with its headings one level deeper, except H6."""
     pieces, place = [], document.front_matter_end
     for section in document.sections:
         heading = document.data[section.heading_start : section.heading_start + 6]
@@ -109,7 +109,7 @@ def _one_level_down(document: Document) -> bytes:
 
 
 def problems(case: Case, summary: Summary) -> Iterator[str]:
-    """Yield what is wrong with a summary."""
+    """Yield the problems of a summary."""
     if (tokens := count_tokens(summary.content)) > summary.budget:
         yield f"{tokens} tokens, over {summary.budget}"
     lines = summary.content.splitlines()
@@ -119,24 +119,24 @@ def problems(case: Case, summary: Summary) -> Iterator[str]:
         yield f"names {len(set(named) & set(expected))} of {len(expected)} sections"
     for address in named:
         if find_entry(case.text, case.outline, address).address != address:
-            yield f"'{address}' is taken to another section"
+            yield f"'{address}' resolves to another section"
     source = case.text.text()
     texts = [f" {_words(source)} ", f" {_words(_as_rendered(source))} "]
     for line in lines:
-        if line.startswith("- ") and not _stands(line.removesuffix(" …"), texts):
+        if line.startswith("- ") and not _occurs(line.removesuffix(" …"), texts):
             yield f"a line is not of the document: {line[:80]!r}"
     if (score := recount(summary.content, case.text.text())) != summary.completeness:
         yield f"completeness_score is {summary.completeness}, and {score} by a recount"
 
 
-def _stands(line: str, texts: Sequence[str]) -> bool:
-    """Whether a line's words follow one another in the source, or in it without what no reader sees."""
+def _occurs(line: str, texts: Sequence[str]) -> bool:
+    """Return True if a line's words are consecutive in the source, or in its visible text."""
     words = (_words(line), _words(_as_rendered(line)))
     return any(f" {found} " in text for found, text in zip(words, texts, strict=True))
 
 
 def _as_rendered(source: str) -> str:
-    """A source without targets of links, tags and comments; of a shortcode of Hugo the text that it shows."""
+    """Return a source without link targets, tags and comments, and with the text of Hugo shortcodes."""
     return _TARGET.sub(" ", _SHORTCODE.sub(lambda found: " ".join(_TEXT.findall(found[1])), source))
 
 
@@ -145,8 +145,8 @@ def _words(text: str) -> str:
 
 
 def recount(content: str, original: str) -> float:
-    """Return the score by its definition: tokens of kept lines and named titles, of those of the original."""
-    kept = 0
+    """Return the score by its definition: the tokens of lines and titles, divided by the original's."""
+    counted = 0
     for line in content.splitlines():
         if found := _HEADING.fullmatch(line):
             words = found["title"] or ""
@@ -154,8 +154,8 @@ def recount(content: str, original: str) -> float:
             words = line[2:]
         else:
             continue
-        kept += count_tokens(words[:-2] if words.endswith(" …") else words)
-    return round(min(1.0, kept / count_tokens(original)), 4)
+        counted += count_tokens(words[:-2] if words.endswith(" …") else words)
+    return round(min(1.0, counted / count_tokens(original)), 4)
 
 
 def main() -> int:
@@ -164,9 +164,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=50)
     parser.add_argument("--out", type=Path, help="a folder for the summaries")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     scores, reductions, wrong, seconds, size = [], [], [], 0.0, 0
-    cases = long_documents(asked.folder, asked.documents)
+    cases = long_documents(options.folder, options.documents)
     for number, case in enumerate(cases, 1):
         start = perf_counter()
         summary = summarize(case.text, case.outline, count=count_tokens)
@@ -175,9 +175,9 @@ def main() -> int:
         wrong += [f"{case.name}: {problem}" for problem in problems(case, summary)]
         scores.append(summary.completeness)
         reductions.append(summary.original_tokens / summary.tokens)
-        if asked.out:
-            asked.out.mkdir(parents=True, exist_ok=True)
-            (asked.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
+        if options.out:
+            options.out.mkdir(parents=True, exist_ok=True)
+            (options.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
     print(f"{len(cases)} documents, {len(wrong)} disagreements, tokens by {get_tokenizer()}")
     if cases:
         print(f"mean score {fmean(scores):.3f}, mean reduction {fmean(reductions):.1f}")

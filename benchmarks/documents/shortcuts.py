@@ -1,4 +1,4 @@
-"""The quick readers of headings and links: what users wait for, with each of them and by the parser alone."""
+"""The quick readers of headings and links: waiting times with them, and with the parser alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.corpus import SEED
-from benchmarks.documents.editing import NotFound, places
-from benchmarks.search import indexing
+from benchmarks.documents.edits import NotFound, places
+from benchmarks.search import full_index
 from index.link_graph import build
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
@@ -30,10 +30,10 @@ reader of links (`workspace/links/`)."""
 
 
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
-    """Return processor seconds of a first list by type, index and link graph; milliseconds of an edit.
+    """Measure processor seconds of a first list by type, index and link graph; milliseconds of an edit.
 
-    `without` is the reader that is replaced by the parser. All is done in this process. Each edit adds a
-    link, which is checked.
+    `without` is the reader that is replaced by the parser. All work is done in this process. Each edit adds
+    a link, which is checked.
     """
     with ExitStack() as stack:
         stack.enter_context(patch.object(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1_000_000))
@@ -50,7 +50,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
             with suppress(WorkspaceError):
                 _ = snapshot.document(path).type
         listed = time.process_time() - start
-        index_s = indexing.measure(repository, 1, f"{folder}/index")["cpu_seconds"]
+        index_s = full_index.measure(repository, 1, f"{folder}/index")["cpu_seconds"]
         graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         stack.callback(graph.close)
         start = time.process_time()

@@ -1,5 +1,5 @@
-"""Other search engines, measured beside ours.
+"""Other search engines, for comparison.
 
-fts5.py     SQLite FTS5 beside us: from sections that are ready, with its porter stemmer and its own bm25
-tantivy.py  tantivy beside us, where it is installed
+fts5.py     SQLite FTS5: given sections, its porter stemmer and its own bm25
+tantivy.py  tantivy, if installed: given sections, five fields, its English stemmer
 """

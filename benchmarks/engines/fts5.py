@@ -1,4 +1,4 @@
-"""SQLite FTS5 beside us: from sections that are ready, with its porter stemmer and its own bm25."""
+"""SQLite FTS5 for comparison: given sections, its porter stemmer and its own bm25."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUILDS = 3
 
 
 def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Return seconds to build, the bytes of the file, queries, and one section replaced and found."""
+    """Measure the build, the bytes of the file, queries, and one section replaced and found."""
     rows = [(text.id, text.title, text.body) for text in texts]
 
     def search(query: Sequence[str]) -> list[str]:
@@ -37,7 +37,7 @@ def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Pat
     builds = []
     for number in range(BUILDS):
         file = folder / f"fts5-{number}.sqlite"
-        database = _made(file)
+        database = _open_database(file)
         builds.append(seconds(partial(_build, database, rows)))
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         size = file.stat().st_size
@@ -57,8 +57,8 @@ def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Pat
     }
 
 
-def _made(file: Path) -> sqlite3.Connection:
-    """Return a database in which nothing waits for the disk, as nothing does in our own build."""
+def _open_database(file: Path) -> sqlite3.Connection:
+    """Open a database without waits for the disk, as in our own build."""
     database = sqlite3.connect(file)
     database.executescript(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

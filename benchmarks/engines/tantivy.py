@@ -1,4 +1,4 @@
-"""tantivy beside us, where it is installed: from ready sections, five fields, its English stemmer."""
+"""tantivy for comparison, if installed: given sections, five fields, its English stemmer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FIELDS = ("title", "headings", "body", "path", "tags")
 
 
 def is_installed() -> bool:
-    """Return True if there is a tantivy to measure."""
+    """Return True if tantivy is installed."""
     return find_spec("tantivy") is not None
 
 
 def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Return seconds to build, the bytes of the index, and queries over all fields."""
+    """Measure the build, the bytes of the index, and queries over all fields."""
     import tantivy
 
     builder = tantivy.SchemaBuilder().add_text_field("id", stored=True, tokenizer_name="raw")

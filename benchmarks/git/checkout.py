@@ -1,4 +1,4 @@
-"""What a work tree costs: an edit beside the same one in a bare repository, of 10,000 files in two levels."""
+"""Cost of a work tree: an edit of 10,000 files in two levels, checked out and bare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WARM_UP = 5
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """The median of `count` edits in each, in milliseconds, in turns; and the median of their differences."""
+    """Return medians of `count` alternating edits in each, in milliseconds, and of their differences."""
     documents = {
         f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
         for outer in range(FOLDERS)
@@ -34,11 +34,11 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP))):
         operation = AppendContent(file=path, slug="one", content=f"Line {number}.")
         times.append(tuple(seconds(lambda: _write(place, operation)) for place in places))  # noqa: B023
-    kept = times[_WARM_UP : _WARM_UP + count]
+    measured_times = times[_WARM_UP : _WARM_UP + count]
     return {
-        "checked_out_p50_ms": percentile([one for one, _ in kept], 0.5) * 1e3,
-        "bare_p50_ms": percentile([two for _, two in kept], 0.5) * 1e3,
-        "more_p50_ms": percentile([one - two for one, two in kept], 0.5) * 1e3,
+        "checked_out_p50_ms": percentile([one for one, _ in measured_times], 0.5) * 1e3,
+        "bare_p50_ms": percentile([two for _, two in measured_times], 0.5) * 1e3,
+        "more_p50_ms": percentile([one - two for one, two in measured_times], 0.5) * 1e3,
     }
 
 

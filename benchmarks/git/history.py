@@ -1,9 +1,9 @@
-"""How long a first page of history takes, and a blame, in a repository of ten thousand commits.
+"""Times of a first page of history and of a blame in a repository of ten thousand commits.
 
-python -m benchmarks.git.history     writes such a repository, and measures each question in a process
-                                     of its own: objects in packs, and each in a file
+python -m benchmarks.git.history     writes such a repository with packed and with loose objects, and
+                                     measures each question in a process of its own
 
-Each commit edits one section of one of 1,500 documents. The git program makes the repository, and only that.
+Each commit edits one section of one of 1,500 documents. The git program only makes the repository.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ QUESTIONS = {
 
 
 def path_of(number: int) -> str:
-    """Return where a document stands: in one of 75 folders."""
+    """Return the path of a document, in one of 75 folders."""
     return f"area{number % 25:02}/part{number % 3}/doc{number}.md"
 
 
 def text_of(number: int, versions: dict[int, int]) -> bytes:
-    """Return a document, each section in the version of some commit."""
+    """Return the text of a document, with the version of each section."""
     parts = [f"# Document {number}\n\nIntroduction.\n"]
     for section in range(SECTIONS):
         version = versions.get(section, 0)
@@ -52,7 +52,7 @@ def text_of(number: int, versions: dict[int, int]) -> bytes:
 
 
 def stream() -> Iterator[bytes]:
-    """Yield the history, as `git fast-import` takes it."""
+    """Yield the history as input of `git fast-import`."""
     chosen = random.Random(7)
     versions: list[dict[int, int]] = [{} for _ in range(DOCUMENTS)]
     for commit in range(COMMITS):
@@ -78,7 +78,7 @@ def git(folder: Path, *words: str, data: bytes | None = None) -> None:
 
 
 def write_repositories(folder: Path) -> dict[str, Path]:
-    """Return the same history in packs, and with each object in a file of its own."""
+    """Write the same history with packed and with loose objects; return both repositories."""
     packed, loose = folder / "packed", folder / "loose"
     for place in (packed, loose):
         place.mkdir()
@@ -93,7 +93,7 @@ def write_repositories(folder: Path) -> dict[str, Path]:
 
 
 def answer(repository: Path, question: str) -> dict[str, float]:
-    """Milliseconds of the first page, of the same page again, and of a blame at first and again."""
+    """Return milliseconds of the first page and of a blame, each for the first and the second time."""
     from workspace.workspace import Workspace
 
     number, slug = QUESTIONS[question]
@@ -107,26 +107,26 @@ def answer(repository: Path, question: str) -> dict[str, float]:
     }
 
 
-def measured(repository: Path, question: str) -> dict[str, float]:
-    """Return the shortest times of three processes: another program's turn on the processor is not ours."""
+def measure_question(repository: Path, question: str) -> dict[str, float]:
+    """Return the shortest times of three processes, to exclude the time of other programs."""
     command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), question]
     rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure and prints; returns 1 if a first page, or a blame once warmed, takes over 300 ms."""
+    """Measure and print; return 1 if a first page or a second blame takes over 300 ms."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.git.history")
     parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
-    asked = parser.parse_args(words)
-    if asked.answer:
-        print(json.dumps(answer(Path(asked.answer[0]), asked.answer[1])))
+    options = parser.parse_args(words)
+    if options.answer:
+        print(json.dumps(answer(Path(options.answer[0]), options.answer[1])))
         return 0
     is_slow = False
     with tempfile.TemporaryDirectory(prefix="docyard-history-") as folder:
         for kind, repository in write_repositories(Path(folder)).items():
             for question in QUESTIONS:
-                found = measured(repository, question)
+                found = measure_question(repository, question)
                 is_slow |= found["first page"] > BUDGET_MS or found["blame again"] > BUDGET_MS
                 shown = ", ".join(f"{name} {time:.0f} ms" for name, time in found.items())
                 print(f"{kind}, {question}: {shown}")

@@ -1,4 +1,4 @@
-"""Figures: the rows of the report with what was measured, each with the limit that holds in this run."""
+"""Figures: the rows of the report with measured values, and their limits in this run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One thing that was measured, what others took for the same, and what it may be at most.
+    """A measured value, the values of other engines, and its limit.
 
-    `value` is None where it was not measured. `limit` is the target, grown with the run's scale.
+    `value` is None if it was not measured. `limit` is the target multiplied by the run's scale.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Figure:
     value: float | None
     target: float | None = None
     limit: float | None = None
-    beside: dict[str, float] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_met(self) -> bool | None:
-        """Return True if the limit was kept; None if there is none, or no value."""
+        """Return True if the limit was met; None without a limit or a value."""
         return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def as_data(self) -> dict[str, Any]:
@@ -41,19 +41,19 @@ class Figure:
 
 
 def figures(results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each group, in order; those that were not measured too."""
+    """Return the figures of each group, in order, also those without a value."""
     scale = scales(results)
     return {group: [_figure(row, results, scale) for row in rows] for group, rows in GROUPS.items()}
 
 
 def without_gaps(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
-    """Return the figures that were measured, and the groups that have any."""
+    """Return the figures with a value, and the groups that have any."""
     found = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
     return {group: rows for group, rows in found.items() if rows}
 
 
 def about(results: Results) -> list[str]:
-    """What was measured with: the corpus, the machine in general words, the versions, how quick it was."""
+    """Return lines about the corpus, the machine, the versions, and the speed of the machine."""
     corpus = results["corpus"]
     return [
         f"{corpus['files']:,} files, {corpus['bytes'] / 1e6:.1f} MB, {corpus['sections']:,} sections",
@@ -64,12 +64,12 @@ def about(results: Results) -> list[str]:
 
 
 def machine() -> str:
-    """This machine in general words."""
+    """Return a general description of this machine."""
     return f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
 def versions() -> list[str]:
-    """Return what takes part, each with its version."""
+    """Return the versions of the measured packages."""
     found = [f"SQLite {sqlite3.sqlite_version}"]
     for name in _PACKAGES:
         try:
@@ -90,15 +90,15 @@ def _figure(row: Row, results: Results, scale: Mapping[Yardstick, float]) -> Fig
     group = class_of(results)
     target = row.limits[0 if group is SMALL else 1] if group else None
     grown = target * scale.get(row.yardstick, 1.0) if target and row.yardstick else target
-    others = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
-    beside = {name: _value(other, results) for name, other in others.items() if other}
+    readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
+    found = {name: _value(reader, results) for name, reader in readers.items() if reader}
     return Figure(
         name=row.name,
         unit=row.unit,
         value=_value(row.value, results),
         target=target,
         limit=grown,
-        beside={name: value for name, value in beside.items() if value is not None},
+        others={name: value for name, value in found.items() if value is not None},
     )
 
 

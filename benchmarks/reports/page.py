@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: what lies between its two marks is written from the runs that are kept.
+"""benchmarks/RESULTS.md: the part between its two markers is written from stored results.
 
 python -m benchmarks.reports.page     writes it from benchmarks/results/*.json
 """
@@ -13,11 +13,11 @@ from typing import Any
 
 from benchmarks.child import ROOT
 from benchmarks.reports.figures import Figure, about, figures
-from benchmarks.reports.report import VERDICTS, allowed, beside, measured, number
+from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_value, number
 from benchmarks.reports.yardsticks import is_reference
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
-KEPT = ROOT / "benchmarks" / "results"
+RESULTS_FOLDER = ROOT / "benchmarks" / "results"
 GROWTH = "growth"
 BEGIN = "<!-- measured: written by python -m benchmarks.reports.page -->"
 END = "<!-- end of what was measured -->"
@@ -25,56 +25,56 @@ END = "<!-- end of what was measured -->"
 Results = Mapping[str, Any]
 
 
-class NoPlace(Exception):
-    """A page without the two marks."""
+class MissingMarkers(Exception):
+    """The page does not have the two markers."""
 
 
-def keep(results: Results, folder: Path, kept: Path = KEPT) -> Path:
-    """Keep a whole run, in the place of an earlier one over the same corpus; returns its file."""
+def store_results(results: Results, folder: Path, results_folder: Path = RESULTS_FOLDER) -> Path:
+    """Store the results of a whole run, replacing those of the same corpus; return the file."""
     name = is_reference(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
-    file = kept / f"{name or 'corpus'}.json"
-    kept.mkdir(exist_ok=True)
+    file = results_folder / f"{name or 'corpus'}.json"
+    results_folder.mkdir(exist_ok=True)
     file.write_text(json.dumps(results, indent=1) + "\n")
     return file
 
 
-def write(page: Path = PAGE, kept: Path = KEPT) -> Path:
-    """Write the measured part of the page anew; returns the page."""
-    runs = {file.stem: json.loads(file.read_text()) for file in sorted(kept.glob("*.json"))}
+def write(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
+    """Rewrite the measured part of the page; return the page."""
+    runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
     growth = runs.pop(GROWTH, None)
     parts = [corpus(name, results) for name, results in sorted(runs.items(), key=_size)]
     if growth:
         parts.append(growth_table(growth, has_plot=(page.parent / "growth.svg").exists()))
-    page.write_text(replaced(page.read_text(), "\n\n".join(parts)))
+    page.write_text(replace_measured(page.read_text(), "\n\n".join(parts)))
     return page
 
 
-def replaced(text: str, measured: str) -> str:
-    """Return a page with other text between its marks. Raises NoPlace."""
+def replace_measured(text: str, content: str) -> str:
+    """Return a page with other text between its markers. Raises MissingMarkers."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise NoPlace(f"There are no two lines {BEGIN} and {END} in the page.")
-    return f"{before}{begin}\n\n{measured}\n\n{end}{after}"
+        raise MissingMarkers(f"the page must contain the lines {BEGIN} and {END}")
+    return f"{before}{begin}\n\n{content}\n\n{end}{after}"
 
 
 def corpus(name: str, results: Results) -> str:
-    """Return one corpus: what was measured with, how many limits were kept, and every figure."""
+    """Return the section of one corpus: its environment, the count of met limits, and every figure."""
     groups = figures(results)
     lines = [f"### {name}", "", *(f"{line}  " for line in about(results)), _verdict(groups), ""]
-    others = list(dict.fromkeys(other for rows in groups.values() for row in rows for other in row.beside))
+    others = list(dict.fromkeys(other for rows in groups.values() for row in rows for other in row.others))
     lines += [_row(["", "Docyard", *others, "must be", ""]), _row(["---"] * (len(others) + 4))]
     for group, rows in groups.items():
         lines.append(_row([f"**{group}**", *[""] * (len(others) + 3)]))
         for row in rows:
-            cells = [row.name.strip(), measured(row), *(beside(row, other) for other in others)]
-            lines.append(_row([*cells, allowed(row), _bold(VERDICTS[row.is_met])]))
+            cells = [row.name.strip(), format_value(row), *(compare_with(row, other) for other in others)]
+            lines.append(_row([*cells, format_limit(row), _bold(VERDICTS[row.is_met])]))
     lines += ["", _same_lists(results)]
     return "\n".join(lines).rstrip()
 
 
 def growth_table(growth: Results, *, has_plot: bool) -> str:
-    """Return what grows with a corpus, one line for each size."""
+    """Return the section of growth, one line for each size."""
     head = ["", "sections", "Markdown", "build", "peak memory", "index", "query p50", "query p95", "edit p50"]
     lines = [
         "### Growth",
@@ -107,7 +107,7 @@ def _verdict(groups: Mapping[str, Sequence[Figure]]) -> str:
     limited = [row for rows in groups.values() for row in rows if row.limit is not None]
     missed = [row.name.strip() for row in limited if row.is_met is False]
     absent = [row.name.strip() for row in limited if row.is_met is None]
-    text = f"{sum(row.is_met is True for row in limited)} of {len(limited)} limits kept"
+    text = f"{sum(row.is_met is True for row in limited)} of {len(limited)} limits met"
     if missed:
         text += f". Missed: {'; '.join(missed)}"
     if absent:

@@ -1,4 +1,4 @@
-"""Growth as a picture: four panels over the number of sections, the same SVG for the same figures."""
+"""A plot of growth: four panels over the number of sections, reproducible as SVG."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PANELS = (
 
 
 def is_installed() -> bool:
-    """Return True if there is a matplotlib to draw with."""
+    """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def draw(points: Sequence[Point], file: Path) -> None:
-    """Write the picture; all axes begin at zero, so a straight line is growth in proportion."""
+    """Write the plot; all axes begin at zero, so a straight line is proportional growth."""
     import matplotlib
 
     matplotlib.use("svg")
-    # Text stays text, and neither a date nor a random id makes two pictures of the same figures differ.
+    # Write text as text, and no date or random id, so that equal figures give an equal file.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "docyard"})
     matplotlib.rcParams.update({"font.size": 9, "font.sans-serif": ["DejaVu Sans"]})
     from matplotlib import pyplot

@@ -10,15 +10,15 @@ VERDICTS = {None: "", True: "met", False: "MISSED"}
 
 
 def figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
-    """All figures, with a column for each engine beside us, one for the limits and one for the verdicts."""
-    others = list(dict.fromkeys(name for rows in groups.values() for row in rows for name in row.beside))
+    """Return all figures as a table with columns for other engines, limits and verdicts."""
+    others = list(dict.fromkeys(name for rows in groups.values() for row in rows for name in row.others))
     lines = []
     for group, figures in groups.items():
         lines.append([group, *[""] * (len(others) + 3)])
         for figure in figures:
-            cells = ["  " + figure.name, measured(figure)]
-            cells += [beside(figure, name) for name in others]
-            lines.append([*cells, allowed(figure), VERDICTS[figure.is_met]])
+            cells = ["  " + figure.name, format_value(figure)]
+            cells += [compare_with(figure, name) for name in others]
+            lines.append([*cells, format_limit(figure), VERDICTS[figure.is_met]])
     return table(["", "docyard", *(f"{name} (docyard is)" for name in others), "must be", ""], lines)
 
 
@@ -32,14 +32,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def measured(figure: Figure) -> str:
+def format_value(figure: Figure) -> str:
     """Return the value with its unit."""
     return "not measured" if figure.value is None else _with_unit(figure.value, figure.unit)
 
 
-def beside(figure: Figure, name: str) -> str:
-    """Return what another took, and how many times as much that is of ours."""
-    other = figure.beside.get(name)
+def compare_with(figure: Figure, name: str) -> str:
+    """Return the value of another engine, and the ratio of ours to it."""
+    other = figure.others.get(name)
     if other is None:
         return ""
     if figure.value is None or not other:
@@ -47,8 +47,8 @@ def beside(figure: Figure, name: str) -> str:
     return f"{number(other)} ({number(figure.value / other)}x)"
 
 
-def allowed(figure: Figure) -> str:
-    """Return the limit; with the target in brackets, if this run's limit is a higher one."""
+def format_limit(figure: Figure) -> str:
+    """Return the limit, with the target in brackets if this run's limit is higher."""
     if figure.limit is None or figure.target is None:
         return ""
     limit = f"≤ {_with_unit(figure.limit, figure.unit)}"
@@ -56,7 +56,7 @@ def allowed(figure: Figure) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, or as many as an integer has."""
+    """Format three digits, or all digits of a larger integer."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""The rows of the report: what each shows of all that was measured, beside what, and its limits."""
+"""The rows of the report: the value of each, the compared values, and the limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.reports.yardsticks import Yardstick
 
 Results = Mapping[str, Any]
 Value = Callable[[Results], float]
-"""Raises KeyError where it was not measured."""
+"""Reads a value from results; raises KeyError if it was not measured."""
 
 
 class Row(NamedTuple):
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def at(*keys: str) -> Value:
-    """Return the value that stands in the results under these keys."""
+    """Return a function that reads the value under these keys."""
 
     def value(results: Results) -> float:
         found: Any = results
@@ -38,18 +38,18 @@ def at(*keys: str) -> Value:
 
 
 def ratio(one: Value, other: Value) -> Value:
-    """Return one value by another."""
+    """Return the ratio of two values."""
     return lambda results: one(results) / other(results)
 
 
 def by_size(name: str) -> Value:
-    """Return the bytes of an index by the bytes of the corpus."""
+    """Return the ratio of the bytes of an index to those of the corpus."""
     return ratio(at(name, "bytes"), at("corpus", "bytes"))
 
 
 def _not_first(kind: str) -> Value:
-    asked, first = at("known", kind, "asked"), at("known", kind, "first")
-    return lambda results: 100 * (asked(results) - first(results)) / asked(results)
+    count, first = at("known", kind, "asked"), at("known", kind, "first")
+    return lambda results: 100 * (count(results) - first(results)) / count(results)
 
 
 def _again(results: Results) -> float:
@@ -175,7 +175,7 @@ LINKING = (
         "link graph follows an edit, p50", "ms", at("links", "follow", "p50_ms"), (10.0, 10.0), Yardstick.BOTH
     ),
     Row("link graph follows an edit, p95", "ms", at("links", "follow", "p95_ms")),
-    Row("who links to a document, p50", "ms", at("links", "ask", "p50_ms")),
+    Row("backlinks of a document, p50", "ms", at("links", "ask", "p50_ms")),
     Row("  without a graph", "ms", at("links", "scan", "p50_ms")),
     Row("link graph made from a commit, 2 processes", "s", at("links", "seconds")),
     Row("link graph by the bytes of Markdown", "x", by_size("links")),
@@ -186,7 +186,7 @@ def _without(reader: str, key: str) -> Value:
     return ratio(at("shortcuts", reader, key), at("shortcuts", "with", key))
 
 
-# A quick reader stays while one of its rows is 2x or more: so much longer users would wait without it.
+# A quick reader is worth its code while one of its rows is 2x or more: the wait without it.
 SHORTCUTS = (
     Row("first list by type, processor time", "s", at("shortcuts", "with", "list_s")),
     Row("  without the scanner of headings", "x", _without("scanner", "list_s")),
@@ -209,7 +209,7 @@ SERVING = (
     ),
     Row("search_docs over stdio, p95", "ms", at("trips", "search", "p95_ms")),
     Row(
-        "the same in the stateless era, p50",
+        "the same without a handshake, p50",
         "ms",
         at("trips", "stateless_search", "p50_ms"),
         (1.0, 1.5),
@@ -252,7 +252,7 @@ ARTIFACTS = (
     Row("artifact by the bytes of Markdown", "x", by_size("artifact")),
 )
 
-NASTY = (Row("the slowest of the nasty queries", "ms", at("bombs", "worst_ms"), (200.0, 200.0)),)
+ADVERSARIAL = (Row("the slowest adversarial query", "ms", at("bombs", "worst_ms"), (200.0, 200.0)),)
 
 FINDING = (
     Row("identifiers not found first, of 100", "", _not_first("identifiers"), (5, 5)),
@@ -261,7 +261,7 @@ FINDING = (
 
 GROUPS = {
     "Finding": FINDING,
-    "Queries": (*QUERIES, *NASTY),
+    "Queries": (*QUERIES, *ADVERSARIAL),
     "Building": BUILDING,
     "Following": FOLLOWING,
     "Links": LINKING,

@@ -1,8 +1,8 @@
-"""How fast the machine is today, by what others take on it: limits in seconds and milliseconds hang on that.
+"""Speed of the machine, measured by SQLite FTS5 and a bare round trip, by which time limits are scaled.
 
-The limits were set on one machine, on which SQLite FTS5 and a bare round trip took so much. Where they take
-longer in this run, a limit grows by as much; where they take less, it stays as it is. Limits on ratios,
-memory and sizes never grow.
+The limits were set on a reference machine. If FTS5 or the round trip takes longer in this run, a limit
+grows by the same factor; if they take less, it does not change. Limits on ratios, memory and sizes never
+grow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Yardstick(StrEnum):
-    """What a limit grows with."""
+    """A reference measurement by which a limit is scaled."""
 
     QUERY = "FTS5's query p50"
     BUILD = "FTS5's build"
@@ -25,7 +25,7 @@ class Yardstick(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A corpus for which there are limits, and what others took for it where these were set."""
+    """A reference corpus with limits, and the times of FTS5 for it on the reference machine."""
 
     name: str
     most_bytes: int
@@ -42,12 +42,12 @@ _ALIKE = 0.1
 
 
 def class_of(results: Mapping[str, Any]) -> Class | None:
-    """Return the smallest class that a corpus fits into; None for one that is larger than all."""
+    """Return the smallest class that a corpus fits into; None if it is larger than all."""
     return next((one for one in (SMALL, LARGE) if results["corpus"]["bytes"] <= one.most_bytes), None)
 
 
 def is_reference(results: Mapping[str, Any]) -> str | None:
-    """The name of the class, if a corpus has about as many sections as the one that its limits are for."""
+    """Return the name of the class if the corpus has about as many sections as its reference corpus."""
     group = class_of(results)
     if group and abs(results["corpus"]["sections"] / group.sections - 1) <= _ALIKE:
         return group.name
@@ -55,14 +55,14 @@ def is_reference(results: Mapping[str, Any]) -> str | None:
 
 
 def scales(results: Mapping[str, Any]) -> dict[Yardstick, float]:
-    """By what the limits grow in this run: they never shrink."""
+    """Return the factors by which limits grow in this run; they never shrink."""
     return {yardstick: max(1.0, time) for yardstick, time in times(results).items()}
 
 
 def times(results: Mapping[str, Any]) -> dict[Yardstick, float]:
-    """Return how much longer others took in this run than where the limits were set.
+    """Return the ratio of reference times in this run to those on the reference machine.
 
-    FTS5 tells something only on a corpus that is about as large as the one that the limits are for.
+    FTS5 is comparable only on a corpus that is about as large as the reference corpus.
     """
     found: dict[Yardstick, float] = {}
     group, fts5 = class_of(results), results.get("fts5")

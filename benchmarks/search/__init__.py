@@ -1,12 +1,12 @@
 """Measurements of the index and of searches.
 
-artifact.py          an artifact built, and built again after ten documents have changed
-artifact_opening.py  an artifact opened with its key in a new process, and its lists
-bombs.py             the nastiest queries: what each takes to be answered or refused
-following.py         index and link graph where a server would look for them, at the tip before others are …
-indexing.py          a full index, from a Git commit to a searchable index on disk
-known_items.py       known items: questions drawn from a corpus, each with the one section that it was …
-lists.py             the same question on the same commit always gets the same list, or a run fails
-querying.py          queries in a process that has just opened an index from disk
-rebuilding.py        an index that followed commits, built anew from the last of them
+adversarial_queries.py  times of adversarial queries until they are answered or refused
+artifact.py             a full build of an artifact, and a build after changes of ten documents
+artifact_opening.py     opening of an artifact with its key in a new process, and its result lists
+full_index.py           a full build, from a Git commit to a searchable index on disk
+known_items.py          queries drawn from a corpus, each with the section that it was drawn from
+lists.py                comparison of result lists: the same query must give the same list
+queries.py              times of queries in a process that has just opened an index from disk
+rebuild.py              rebuild of an index that followed commits
+server_index.py         index and link graph at the place of a server's, built before other measurements
 """

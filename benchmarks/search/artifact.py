@@ -1,4 +1,4 @@
-"""An artifact built, and built again after ten documents have changed."""
+"""A full build of an artifact, and a build after changes of ten documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.documents.editing import NotFound, places
+from benchmarks.documents.edits import NotFound, places
 from benchmarks.timing import seconds
 from index.artifacts.build import build
 from index.artifacts.contents import Selection, contents_of_commit
@@ -17,11 +17,11 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 CHANGED = 10
-"""Documents that are changed, in one commit, before the second build."""
+"""The number of documents changed in one commit before the second build."""
 
 
 def measure(repository: str, out: str, key: str) -> dict[str, Any]:
-    """Return seconds of both builds, from the commit to the artifact in its folder, and the bytes of that."""
+    """Measure both builds from the commit to the artifact in seconds, and its bytes."""
     git, place, secret = GitReader(Path(repository)), Path(out), load_or_create_key(Path(key))
 
     def make() -> None:
@@ -36,7 +36,7 @@ def measure(repository: str, out: str, key: str) -> dict[str, Any]:
         for path, slug in places(workspace, CHANGED, SEED)
     ]
     if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
-        raise NotFound("The documents could not be changed.")
+        raise NotFound("the documents could not be changed")
     again = seconds(make)
     size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     return {"full_s": full, "again_s": again, "bytes": size}

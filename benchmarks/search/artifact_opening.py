@@ -1,4 +1,4 @@
-"""An artifact opened with its key in a new process, and its lists."""
+"""Opening of an artifact with its key in a new process, and its result lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.querying import best_of
+from benchmarks.search.queries import best_of
 from benchmarks.timing import seconds
 
 ENGINE = (
@@ -16,11 +16,11 @@ ENGINE = (
     "index.snippets",
     "index.cursors",
 )
-"""What is imported before an artifact is opened; it takes the same time for any."""
+"""Modules imported before an artifact is opened; their time is equal for any artifact."""
 
 
 def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
-    """Milliseconds to import, and to sum every file and map every segment; the lists of all queries."""
+    """Measure the imports and the opening in milliseconds; return the lists of all queries too."""
     imported = seconds(lambda: [import_module(name) for name in ENGINE])
     from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex

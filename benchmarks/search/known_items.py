@@ -1,10 +1,10 @@
-"""Known items: questions drawn from a corpus, each with the one section that it was drawn from.
+"""Known items: queries drawn from a corpus, each with the section that it was drawn from.
 
 python -m benchmarks.search.known_items FOLDER [--count N] [--misses] [--json FILE]
 
-Identifiers are code tokens that stand in exactly one section: that section should be first. Reminders are
-what a reader may remember of a section: words of its heading, two of its rarer words, and one word that it
-does not have.
+Identifiers are code tokens that occur in exactly one section, which should be the first hit. Reminders are
+words that a reader may remember of a section: words of its heading, two of its rarer words, and one word
+that it does not have.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from workspace.workspace import Workspace
 
 COUNT = 100
 LISTED = 10
-"""Hits that are looked at; a section beyond them counts as not found."""
+"""The number of checked hits; a section beyond them counts as not found."""
 
-# What a reader does not see is no text to be found: comments, anchors, targets of links, bare addresses.
+# Invisible text is not drawn: comments, anchors, targets of links, bare URLs.
 _UNSEEN = re.compile(
     r"<!--.*?-->|<[^<>\n]*>|\{#[^{}\n]*\}|\]\([^()\n]*\)|^ {0,3}\[[^\]\n]+\]:.*$|\w+://\S*",
     re.DOTALL | re.MULTILINE,
@@ -46,22 +46,22 @@ _CODE = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z]\d|\w\.\w")
 _WORD = re.compile(r"[a-z]{4,}")
 
 _SHORTEST = 5
-_COMMON = 0.02  # a word that stands in a larger share of the sections says little of any of them
-_RAREST = 6  # of how many of its rarest words two are drawn
+_COMMON = 0.02  # a word in a larger share of the sections is not specific
+_RAREST = 6  # two of so many rarest words are drawn
 _SEPARATOR = "\n\0\n"
 
 
 class Item(NamedTuple):
-    """A question, and the chunk id of the section that it was drawn from."""
+    """A query, and the chunk id of the section that it was drawn from."""
 
     query: str
     section: str
 
 
 def draw_identifiers(texts: Sequence[Text], count: int) -> list[Item]:
-    """Draw identifiers that stand in one section only, whole and in any case of letters.
+    """Draw identifiers that occur in one section only, as whole tokens in any letter case.
 
-    One is drawn from a section at most. Raises TooSmall where there are not so many.
+    At most one is drawn from a section. Raises TooSmall if there are fewer.
     """
     places = _Places(texts)
     order = list(range(len(texts)))
@@ -80,7 +80,7 @@ def draw_identifiers(texts: Sequence[Text], count: int) -> list[Item]:
 
 
 def identifiers(text: Text) -> set[str]:
-    """The code tokens that a section shows: CamelCase, snake_case, with digits, dotted, and --flags."""
+    """Return the visible code tokens of a section: CamelCase, snake_case, with digits, dotted, --flags."""
     seen = _UNSEEN.sub(" ", f"{text.title}\n{text.body}")
     tokens = {token.strip(".:/\\") for token in _CHUNK.findall(seen)}
     return {token for token in tokens if len(token) >= _SHORTEST and _is_identifier(token)}
@@ -93,7 +93,7 @@ def _is_identifier(token: str) -> bool:
 
 
 class _Places:
-    """Where a token stands in a corpus, raw text and hidden text included."""
+    """The occurrences of tokens in a corpus, hidden text included."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
         parts = [f"{text.title}\n{text.body}".lower() for text in texts]
@@ -101,7 +101,7 @@ class _Places:
         self._ends = list(accumulate(len(part) + len(_SEPARATOR) for part in parts))
 
     def sections_with(self, token: str) -> set[int]:
-        """Return the sections with a token, whole; three are enough to know that it is not one."""
+        """Return the sections with a whole token, at most three, because only uniqueness matters."""
         token, found = token.lower(), set[int]()
         start = self._all.find(token)
         while start != -1 and len(found) < 3:
@@ -117,10 +117,10 @@ def _is_word(character: str) -> bool:
 
 
 def draw_reminders(texts: Sequence[Text], count: int) -> list[Item]:
-    """Draw questions of up to three words of a heading, two rarer words below it, and one from elsewhere.
+    """Draw queries of up to three words of a heading, two rarer words below it, and one from elsewhere.
 
-    Words that head many sections ("example") are left out, since nobody would ask by them. Raises TooSmall
-    where hardly a section has such words.
+    Words of many headings ("example") are omitted, since users would not search for them. Raises TooSmall
+    if hardly any section has such words.
     """
     headings = [_words(text.title) for text in texts]
     bodies = [_words(text.body) for text in texts]
@@ -132,7 +132,7 @@ def draw_reminders(texts: Sequence[Text], count: int) -> list[Item]:
     for _ in range(count * 100 if texts else 0):
         number, other = chance.randrange(len(texts)), chance.randrange(len(texts))
         heading = [word for word in dict.fromkeys(headings[number]) if heads[word] <= most][:3]
-        # A word that stands nowhere else would be found by itself.
+        # A word of no other section would be found by itself.
         rare = {word for word in bodies[number] if 2 <= known[word] <= most}.difference(heading)
         rarest = sorted(rare, key=lambda word: (known[word], word))[:_RAREST]
         elsewhere = sorted(set(bodies[other]).difference(bodies[number], headings[number]))
@@ -150,7 +150,7 @@ def _words(text: str) -> list[str]:
 
 
 def measure(repository: str, drawn: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Any]:
-    """For each kind of items: how often the section was first, and its document, and the mean of 1 / rank."""
+    """Return for each kind of items how often section and document were first, and the mean of 1 / rank."""
     index = SearchIndex(Workspace.open(Path(repository), read_only=True))
     try:
         return {kind: _measured(index, [Item(*item) for item in items]) for kind, items in drawn.items()}
@@ -186,12 +186,12 @@ def _path(chunk: str) -> str:
 
 
 def draw(texts: Sequence[Text], count: int = COUNT) -> dict[str, list[Item]]:
-    """Return all that `measure` asks, by kind."""
+    """Draw the items for `measure`, by kind."""
     return {"identifiers": draw_identifiers(texts, count), "reminders": draw_reminders(texts, count)}
 
 
 def run(folder: Path, count: int) -> dict[str, Any]:
-    """Draw from a folder of Markdown and ask Docyard, in a temporary place that is removed."""
+    """Draw items from a folder of Markdown and measure them in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="docyard-known-items-") as name:
         home = Path(name)
         corpus = Corpus.read(folder)
@@ -202,15 +202,15 @@ def run(folder: Path, count: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print how often the known section was found first; returns 2 if nothing could be drawn."""
+    """Print how often the known section was found first; return 2 if nothing could be drawn."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.search.known_items",
-        description="How often Docyard finds the one section that a question was drawn from.",
+        description="Measure how often Docyard finds the section that a query was drawn from.",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
-    parser.add_argument("--count", type=int, default=COUNT, help="how many questions of each kind")
-    parser.add_argument("--misses", action="store_true", help="list what was not found first")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was found there too")
+    parser.add_argument("--count", type=int, default=COUNT, help="number of queries of each kind")
+    parser.add_argument("--misses", action="store_true", help="list items that were not found first")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all results to this file")
     arguments = parser.parse_args()
     try:
         results = run(arguments.folder, arguments.count)

@@ -1,21 +1,21 @@
-"""The same question on the same commit always gets the same list, or a run fails."""
+"""Comparison of result lists: the same query on the same commit must give the same list."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 Lists = Sequence[Sequence[Sequence[object]]]
-"""For each query the ids and scores of its list."""
+"""The ids and scores of the list of each query."""
 
 
 class ListsDiffer(Exception):
-    """Two lists that must be equal are not; the message has the first of them."""
+    """Two lists that must be equal differ; the message contains the first pair."""
 
 
 def check_same(queries: Sequence[str], lists: Mapping[str, Lists]) -> int:
-    """Compare ids and scores, exactly; returns how many lists were compared. Raises ListsDiffer.
+    """Compare ids and scores exactly; return the number of compared lists. Raises ListsDiffer.
 
-    `lists` are those of all queries, by where they come from; the first is what the others are held against.
+    `lists` are the lists of all queries by their origin; the others are compared with the first.
     """
     (first, expected), *others = lists.items()
     for name, found in others:

@@ -1,10 +1,10 @@
 """Measurements of servers: starts, calls, pages and memory.
 
-bare_pages.py   the least that a server of pages can be: one short page, no work
-bare_server.py  the least that an MCP server can be: one tool, no work
-pages.py        measures pages: each one of a real server over HTTP, in a repository made of a folder of …
-serving.py      the memory of a server that answers questions over stdio
-startup.py      the first `tools/list` over stdio, in turns with a server that does nothing, and round …
-stdio.py        a server as a child process, spoken to in lines of JSON, without the time that a client …
-taxonomy.py     a list of tools whose schema has as many keys and values as the contract of …
+bare_pages.py     a minimal server of one short page, for comparison
+bare_server.py    a minimal MCP server with one tool, for comparison
+pages.py          measures each page of a real server over HTTP
+server_memory.py  the memory of a server that answers queries over stdio
+startup.py        the first `tools/list` over stdio, and round trips after it
+stdio.py          a minimal client of a server over stdio
+taxonomy.py       times of `tools/list` with as many keys and values as the contract allows
 """

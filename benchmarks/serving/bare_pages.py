@@ -1,4 +1,4 @@
-"""The least that a server of pages can be: one short page, no work. Pages are measured beside it."""
+"""A minimal server of one short page, for comparison with our pages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ async def page(request: Request) -> HTMLResponse:
 
 
 def serve() -> None:
-    """Print where it listens, and runs until it is ended."""
-    # Where the protocol is not named, the event loop does not send small answers at once.
+    """Print the address, and run until the process is ended."""
+    # Without the protocol's number, the event loop delays small answers.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

@@ -1,4 +1,4 @@
-"""The least that an MCP server can be: one tool, no work. Starts are measured against its start."""
+"""A minimal MCP server with one tool, for comparison of start times."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Measures pages: each one of a real server over HTTP, in a repository made of a folder of real Markdown.
+"""Measures each page of a real server over HTTP, in a repository made of a folder of real Markdown.
 
     python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
-A document gets a past of many commits; a few proposals are open, of which one changes a hundred sections
-and one is in conflict. Pages of which there are many are asked for at other addresses each time, and then
-at the same ones again; of the others, and of the largest documents, the first time stands apart.
+One document has a history of many commits. A few proposals are open: one changes a hundred sections, and
+one is in conflict. Kinds with many pages are requested at different addresses first, and then at the same
+ones again. For other pages and the largest documents, the first time is reported separately.
 
-at once      documents, as soon as the server listens: its index and its graph of links are made meanwhile
-first time   documents that nobody has asked for yet
+at once      documents, as soon as the server listens, while its index and its link graph are built
+first time   documents that were not requested before
 again        the same ones
 
-A bare round trip is measured before and after, and limits grow with what it takes, as all limits in time do
-(`benchmarks.reports.yardsticks`). A page of a bare Starlette server stands beside them. Prints a table; the
-exit code is 1 if a limit was missed.
+A bare round trip is measured before and after, and limits are scaled by it, as all time limits are
+(`benchmarks.reports.yardsticks`). A page of a bare Starlette server is measured for comparison. Prints a
+table; the exit code is 1 if a limit was missed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from workspace.writing.plan import Mode
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 """The limits of the median: up to 1,500 documents, more of them, and the changes of a hundred sections."""
 
-_SMALL = 1_500  # documents, less the one that is made
+_SMALL = 1_500  # documents, except the generated one
 _PAST = 60  # commits to one document
-_OPEN = 20  # proposals beside the two that are special
+_OPEN = 20  # proposals in addition to the two special ones
 _SECTIONS = 100
 _ACTOR = Actor(Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "page", "benchmark")
 _LARGE = 10
@@ -59,7 +59,7 @@ _WIDE = "benchmark-of-many-sections.md"
 
 
 class Made(NamedTuple):
-    """What was made in the repository: a document with a past, and the ids of proposals."""
+    """The generated content: a document with many commits, and the ids of proposals."""
 
     aged: str
     wide: str
@@ -73,34 +73,35 @@ def _many_sections() -> bytes:
 
 
 def fill(workspace: Workspace, corpus: Corpus, chance: random.Random) -> Made:
-    """Make a past and proposals."""
-    proposing = workspace.proposing()
+    """Make a history and proposals."""
+    proposal_actions = workspace.proposal_actions()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
     aged, *drawn = chance.sample(paths, _OPEN + 1)
     for number in range(_PAST):
         _write(workspace, _addition(workspace, aged, f"Step {number}."))
     plain = []
     for number, path in enumerate(drawn):
-        opened = proposing.open(f"Proposal {number}", "What and why.", _ACTOR)
-        _write(proposing.open_branch(opened.id), _addition(workspace, path, f"Words {number}."))
-        proposing.submit(opened.id, _ACTOR)
-        proposing.comment(opened.id, _ACTOR, "A remark.", file=path)
+        opened = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
+        _write(proposal_actions.open_branch(opened.id), _addition(workspace, path, f"Words {number}."))
+        proposal_actions.submit(opened.id, _ACTOR)
+        proposal_actions.comment(opened.id, _ACTOR, "A remark.", file=path)
         plain.append(opened.id)
-    wide = proposing.open("A hundred sections", "Herons are counted anew.", _ACTOR)
-    told = "Now there are {} herons, and as many storks."
+    wide = proposal_actions.open("A hundred sections", "Herons are counted again.", _ACTOR)
+    new_text = "Now there are {} herons, and as many storks."
     _write(
-        proposing.open_branch(wide.id),
+        proposal_actions.open_branch(wide.id),
         *(
-            UpdateContent(file=_WIDE, slug=f"part-{number}", content=told.format(number))
+            UpdateContent(file=_WIDE, slug=f"part-{number}", content=new_text.format(number))
             for number in range(_SECTIONS)
         ),
     )
-    proposing.submit(wide.id, _ACTOR)
-    disputed = proposing.open("In conflict", "Somebody else was first.", _ACTOR)
+    proposal_actions.submit(wide.id, _ACTOR)
+    disputed = proposal_actions.open("In conflict", "Another writer was first.", _ACTOR)
     _write(
-        proposing.open_branch(disputed.id), UpdateContent(file=_WIDE, slug="part-7", content="Seven egrets.")
+        proposal_actions.open_branch(disputed.id),
+        UpdateContent(file=_WIDE, slug="part-7", content="Seven egrets."),
     )
-    proposing.submit(disputed.id, _ACTOR)
+    proposal_actions.submit(disputed.id, _ACTOR)
     _write(workspace, UpdateContent(file=_WIDE, slug="part-7", content="Seven cranes."))
     return Made(aged, wide.id, disputed.id, plain)
 
@@ -116,7 +117,7 @@ def _addition(workspace: Workspace, path: str, words: str) -> AppendContent:
 
 
 def documents(corpus: Corpus, rounds: int, chance: random.Random) -> dict[str, list[str]]:
-    """Return the URLs of documents, each at one time: while the server reads them, and later."""
+    """Return the URLs of documents to request while the server reads them, and later."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(2 * rounds, len(paths)))
     urls = [f"/doc/{quote(path)}" for path in drawn]
@@ -126,7 +127,7 @@ def documents(corpus: Corpus, rounds: int, chance: random.Random) -> dict[str, l
 def addresses(
     made: Made, corpus: Corpus, head: str, rounds: int, chance: random.Random
 ) -> dict[str, list[str]]:
-    """Return the URLs of the other pages, by page; each page has one or more."""
+    """Return one or more URLs of each other kind of page."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(rounds, len(paths)))
     large = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGE:]
@@ -151,7 +152,7 @@ def addresses(
 
 @contextmanager
 def listening(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPConnection]:
-    """A connection to a server, whose command prints its address first."""
+    """Yield a connection to a server whose command prints its address first."""
     process = subprocess.Popen(
         [sys.executable, *command], cwd=ROOT, env=environment(home), stdout=subprocess.PIPE, text=True
     )
@@ -167,16 +168,16 @@ def listening(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPCo
 
 
 class Times(NamedTuple):
-    """Seconds of a page: each address for the first time, and each time after it."""
+    """Seconds of a kind of page: the first request of each address, and later requests."""
 
     first: list[float]
     later: list[float]
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
-    """Return how long each request takes. Raises RuntimeError for anything but a page."""
+    """Measure each request. Raises RuntimeError for a status other than 200."""
 
-    def ask(url: str) -> float:
+    def request_seconds(url: str) -> float:
         def work() -> None:
             connection.request("GET", url)
             answer = connection.getresponse()
@@ -186,19 +187,19 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
 
         return seconds(work)
 
-    first = [ask(url) for url in urls]
-    return Times(first, [ask(urls[number % len(urls)]) for number in range(rounds)])
+    first = [request_seconds(url) for url in urls]
+    return Times(first, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
 
 
 def round_trip(home: Path) -> float:
-    """Milliseconds of a bare round trip over stdio."""
+    """Return milliseconds of a bare round trip over stdio."""
     with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
         peer.initialize()
-        return percentile([seconds(lambda: peer.ask("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
+        return percentile([seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
 
 
 class Line(NamedTuple):
-    """A line of the table: times in seconds, and the milliseconds that their median may take, if any."""
+    """A line of the table: times in seconds, and the limit of their median in milliseconds, if any."""
 
     page: str
     times: list[float]
@@ -211,12 +212,12 @@ class Line(NamedTuple):
 
 
 def lines(found: Mapping[str, Times], documents: int, scale: float) -> Iterator[Line]:
-    """Yield what was measured, each held to the limit of its kind, which grows by `scale`."""
+    """Yield the lines, each with the limit of its kind multiplied by `scale`."""
     for page, times in found.items():
         by_kind = CHANGES_MS if page.startswith("changes") else _each_ms(documents)
         most = None if page == _BARE else by_kind * scale
         if len(times.first) > 1:
-            # What the largest take for the first time is told; their text is read and set once.
+            # The first time of the largest has no limit: their text is read and rendered once.
             yield Line(f"{page}, first time", times.first, None if "largest" in page else most)
             yield Line(f"{page}, again", times.later, most)
         else:
@@ -229,7 +230,7 @@ def _each_ms(documents: int) -> float:
 
 
 def table(shown: Sequence[Line], documents: int) -> Table:
-    """Return what was measured, in milliseconds."""
+    """Return the lines as a table in milliseconds."""
     found = Table(
         "page", "p50 ms", "p95 ms", "most ms", "p50 must be", title=f"Pages of {documents:,} documents"
     )
@@ -243,7 +244,7 @@ def table(shown: Sequence[Line], documents: int) -> Table:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure and prints a table; returns 1 if a limit was missed."""
+    """Measure and print a table; return 1 if a limit was missed."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.serving.pages", description="Measures the pages."
     )
@@ -260,7 +261,7 @@ def main(words: Sequence[str] | None = None) -> int:
         workspace = Workspace.open(repo, durable=False)
         made = fill(workspace, corpus, chance)
         read = documents(corpus, options.rounds, chance)
-        asked = addresses(made, corpus, workspace.snapshot().commit or "", options.rounds, chance)
+        other_urls = addresses(made, corpus, workspace.snapshot().commit or "", options.rounds, chance)
         trips = [round_trip(home)]
         with listening(["-m", "benchmarks.serving.bare_pages"], home) as connection:
             found[_BARE] = measure(connection, ["/"], options.rounds)
@@ -268,8 +269,8 @@ def main(words: Sequence[str] | None = None) -> int:
         with listening(served, home) as connection:
             at_once, later = read
             found[at_once] = measure(connection, read[at_once], options.rounds)
-            measure(connection, ["/search?q=heron"], 1)  # it waits for the index
-            for name, urls in {later: read[later], **asked}.items():
+            measure(connection, ["/search?q=heron"], 1)  # this request waits for the index
+            for name, urls in {later: read[later], **other_urls}.items():
                 found[name] = measure(connection, urls, options.rounds)
         trips.append(round_trip(home))
     trip = sum(trips) / len(trips)

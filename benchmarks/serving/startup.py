@@ -1,4 +1,4 @@
-"""The first `tools/list` over stdio, in turns with a server that does nothing, and round trips after it."""
+"""The first `tools/list` over stdio, alternating with a minimal server, and round trips after it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ RUNS = 15
 PINGS = 200
 FIRST_SEARCHES = 5
 WARM_UP = 2.0
-"""Seconds in which a server that was asked nothing should have got ready for a search."""
+"""Seconds in which an idle server should be ready for a search."""
 
 BARE = (sys.executable, "-m", "benchmarks.serving.bare_server")
 
 
 def serve(repository: Path) -> tuple[str, ...]:
-    """Return the command line of our own server."""
+    """Return the command line of Docyard's server."""
     return (sys.executable, "-m", "docyard", "serve", "-C", str(repository))
 
 
 def first_list(command: Sequence[str], home: Path) -> tuple[float, float | None]:
-    """Return seconds from the start of a server to its tools, and its processor time until then."""
+    """Measure the time from the start of a server to its tools, and its processor time."""
     with Peer(command, home) as peer:
         peer.initialize()
-        peer.ask("tools/list")
+        peer.request("tools/list")
         return time.perf_counter() - peer.started, peer.cpu_seconds()
 
 
 def measure_start(repository: Path, home: Path) -> dict[str, Any]:
-    """Medians over several runs of each, in turns; `ratio` is the median of the ratios of neighbours."""
+    """Return medians over several alternating runs; `ratio` is the median of the ratios of neighbours."""
     commands = {"ours": serve(repository), "bare": BARE}
     times: dict[str, list[tuple[float, float | None]]] = {name: [] for name in commands}
     for command in commands.values():
@@ -65,28 +65,28 @@ def measure_start(repository: Path, home: Path) -> dict[str, Any]:
 
 
 def first_search(repository: Path, home: Path, query: str, pause: float = 0.0) -> float:
-    """Seconds for the first search of a server, asked `pause` seconds after it has listed its tools."""
+    """Return seconds of a server's first search, sent `pause` seconds after its list of tools."""
     with Peer(serve(repository), home) as peer:
         peer.initialize()
-        peer.ask("tools/list")
+        peer.request("tools/list")
         time.sleep(pause)
         return seconds(lambda: _search(peer, query))
 
 
 def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Return the first search of new servers, asked at once, and when it has had time to warm up; medians."""
+    """Return medians of the first search of new servers: sent immediately, and after the warm-up."""
     first_search(repository, home, queries[0])  # files that the system has not read yet
-    asked = queries[:FIRST_SEARCHES]
+    queried = queries[:FIRST_SEARCHES]
     return {
-        "at_once_ms": median(first_search(repository, home, query) for query in asked) * 1e3,
-        "warmed_up_ms": median(first_search(repository, home, query, WARM_UP) for query in asked) * 1e3,
+        "at_once_ms": median(first_search(repository, home, query) for query in queried) * 1e3,
+        "warmed_up_ms": median(first_search(repository, home, query, WARM_UP) for query in queried) * 1e3,
     }
 
 
 def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Return a ping of each server, and searches of ours in both eras of the protocol.
+    """Measure a ping of each server, and searches of ours with and without a handshake.
 
-    They take turns, so that a machine which is slow for a while is slow for all of them.
+    The measurements alternate, so that a slow period of the machine affects all of them.
     """
     bare_pings, pings, searches, stateless = [], [], [], []
     with (
@@ -96,8 +96,8 @@ def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) ->
     ):
         bare.initialize()
         ours.initialize()
-        ours.ask("tools/list")
-        other.ask("tools/list", {"_meta": ENVELOPE})
+        ours.request("tools/list")
+        other.request("tools/list", {"_meta": ENVELOPE})
         for query in queries:
             _search(ours, query)
             _search(other, query, _meta=ENVELOPE)
@@ -115,16 +115,16 @@ def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) ->
 
 
 def _search(peer: Peer, query: str, **fields: object) -> None:
-    peer.ask("tools/call", {"name": "search_docs", "arguments": {"query": query}, **fields})
+    peer.request("tools/call", {"name": "search_docs", "arguments": {"query": query}, **fields})
 
 
 def _pings(peer: Peer) -> list[float]:
-    peer.ask("ping")
-    return [seconds(lambda: peer.ask("ping")) for _ in range(PINGS)]
+    peer.request("ping")
+    return [seconds(lambda: peer.request("ping")) for _ in range(PINGS)]
 
 
 def definitions_bytes(repository: Path) -> int:
-    """Return the definitions of the default tools as compact JSON, in bytes."""
+    """Return the size of the default tools' definitions as compact JSON, in bytes."""
     workspace = Workspace.open(repository)
     definitions = Toolbox(workspace, SearchIndex(workspace), None, False).definitions()
     return len(json.dumps(definitions, separators=(",", ":"), ensure_ascii=False).encode())

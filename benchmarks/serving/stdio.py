@@ -1,4 +1,4 @@
-"""A server as a child process, spoken to in lines of JSON, without the time that a client library takes."""
+"""A minimal client of a server over stdio, without the overhead of a client library."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-"""What each request of the stateless era says of its client, as `_meta`; there is no handshake."""
+"""The `_meta` of each request in the protocol version without a handshake."""
 
 
 class Peer:
-    """A running server; `started` is the moment just before it was started."""
+    """A running server; `started` is the time just before its start."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         self.started = time.perf_counter()
@@ -54,13 +54,13 @@ class Peer:
         self._log.close()
 
     def initialize(self) -> None:
-        """The handshake."""
+        """Do the handshake."""
         client = {"name": "benchmark", "version": "1"}
-        self.ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+        self.request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def ask(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return a request's result; what the server says in between is passed over."""
+    def request(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request and return its result; other messages of the server are ignored."""
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method}
         self._send(message if parameters is None else message | {"params": parameters})
@@ -74,7 +74,7 @@ class Peer:
         raise MeasurementFailed(f"{method}: the server ended")
 
     def cpu_seconds(self) -> float | None:
-        """The server's processor time until now (proc(5), schedstat); None where the system does not say."""
+        """Return the server's processor time (proc(5), schedstat), or None if it is not reported."""
         tasks = Path(f"/proc/{self._process.pid}/task")
         try:
             return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9

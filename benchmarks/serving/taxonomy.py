@@ -1,8 +1,8 @@
-"""A list of tools whose schema has as many keys and values as the contract of `metadata.json` allows.
+"""Times of `tools/list` with as many keys and values as the contract of `metadata.json` allows.
 
-python -m benchmarks.serving.taxonomy [--length N]     milliseconds of a `tools/list`, beside a bare server's
+python -m benchmarks.serving.taxonomy [--length N]     milliseconds, also of a bare server
 
-The bare server is the SDK's own, with the very same definitions and nothing else to do.
+The bare server is the SDK's own, with the same definitions and no other work.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from workspace.workspace import Workspace
 
 LISTS = 40
 LENGTH = 20
-"""Characters of a value, unless the command says otherwise; the contract allows 128."""
+"""The default length of a value in characters; the contract allows 128."""
 
 
 def corpus(length: int) -> Corpus:
-    """Return a document for each value; every document has a value of every key, of so many characters."""
+    """Return a document for each value; every document has a value of `length` characters of every key."""
     settings = "".join(
         f"[taxonomy.key{key}]\ndescription = 'Filter by key {key}.'\n" for key in range(MAX_KEYS)
     )
@@ -49,11 +49,11 @@ def corpus(length: int) -> Corpus:
 
 
 def lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the times of a server that has listed its tools before, and what it lists."""
+    """Measure `tools/list` of a server that has listed its tools before; return the list too."""
     with Peer(command, home) as peer:
         peer.initialize()
-        told = peer.ask("tools/list")
-        return spread([seconds(lambda: peer.ask("tools/list")) for _ in range(LISTS)]), told
+        listed = peer.request("tools/list")
+        return spread([seconds(lambda: peer.request("tools/list")) for _ in range(LISTS)]), listed
 
 
 async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
@@ -70,7 +70,7 @@ async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure and prints, or is the bare server of a file of definitions."""
+    """Measure and print, or run the bare server of a file of definitions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving.taxonomy")
     parser.add_argument("--length", type=int, default=LENGTH, help="characters of each value")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
@@ -85,8 +85,8 @@ def main(words: Sequence[str] | None = None) -> int:
         index = SearchIndex(Workspace.open(home / "repository"))
         index.rebuild()
         index.close()
-        ours, told = lists(serve(home / "repository"), home)
-        (home / "tools.json").write_text(json.dumps(told))
+        ours, listed = lists(serve(home / "repository"), home)
+        (home / "tools.json").write_text(json.dumps(listed))
         command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
         bare, _ = lists(command, home)
         size = (home / "tools.json").stat().st_size

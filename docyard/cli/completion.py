@@ -65,7 +65,7 @@ def complete_proposal_addresses(
 ) -> Iterator[CompletionItem[str]]:
     """Yield the addresses in the proposal that the command line names."""
     workspace = _open_workspace(context)
-    proposal = workspace.proposing().find(context.params["proposal"])
+    proposal = workspace.proposal_actions().find(context.params["proposal"])
     return _list_addresses(workspace, workspace.snapshot(proposal.tip), _find_folder(context), incomplete)
 
 
@@ -76,7 +76,7 @@ def complete_proposals(
     """Yield ids of proposals, the newest first; merged and closed proposals come last."""
     ended = ("merged", "closed")
     proposals = sorted(
-        _open_workspace(context).proposing().list_all(), key=lambda one: one.state.value in ended
+        _open_workspace(context).proposal_actions().list_all(), key=lambda one: one.state.value in ended
     )
     return (_candidate(one.id, help=one.content.title) for one in proposals if one.id.startswith(incomplete))
 

@@ -108,7 +108,7 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
     paths: tuple[str, ...] = ()
     if request.names:
         root = (git.worktree or git.git_dir).resolve()
-        sources = Sources(list_commit(git, tip), root, git, tip, "what is committed")
+        sources = Sources(list_commit(git, tip), root, git, tip, "the commit")
         paths = request.documents(sources)
         if not paths:
             return Repair()
@@ -124,7 +124,7 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
         return results[commit]
 
     repair = _build_commit_result(
-        *_write_operation(request.workspace, FixDocuments(mend=fix, paths=paths), message)
+        *_write_operation(request.workspace, FixDocuments(find_fixes=fix, paths=paths), message)
     )
     return repair if repair.changes else repair._replace(uncommitted=_count_uncommitted(request, paths))
 
@@ -138,7 +138,7 @@ def _write_operation(
         return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
     except Protected:
         actor = Actor(Author(*workspace.author(), KnownBy.GIT), tool, client)
-        proposed = workspace.proposing().propose([operation], actor, mode=Mode.ALL, message=message)
+        proposed = workspace.proposal_actions().propose([operation], actor, mode=Mode.ALL, message=message)
         return proposed.result, proposed.proposal
 
 
@@ -147,7 +147,7 @@ def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
     git = request.workspace.git
     if git.worktree is None or git.head().branch != request.workspace.branch:
         return 0
-    changed = git.uncommitted()
+    changed = git.list_uncommitted()
     return len(
         set(changed).intersection(paths or collect_sources(request.folder, None, False).files.documents)
     )

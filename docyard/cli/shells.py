@@ -52,7 +52,7 @@ _ZSH = """\
 #compdef %(prog_name)s
 # Once, in ~/.zshrc behind compinit: eval "$(docyard completion zsh)"
 _docyard_completion() {
-    local -a whole parts told
+    local -a whole parts described
     local line kind value help
     local -a given=("${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}")
     local lines="$(%(complete_var)s=zsh_complete _DOCYARD_LINE="${(pj:\\n:)given}" $words[1] 2>/dev/null)"
@@ -63,11 +63,11 @@ _docyard_completion() {
             dir) _files -/ ;;
             file) _files ;;
             part) parts+=("$value") ;;
-            plain) whole+=("$value"); told+=("${value}${help:+  $help}") ;;
+            plain) whole+=("$value"); described+=("${value}${help:+  $help}") ;;
         esac
     done
     (( $#parts )) && compadd -U -S '' -a parts
-    (( $#whole )) && compadd -U -l -d told -a whole
+    (( $#whole )) && compadd -U -l -d described -a whole
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
     _docyard_completion "$@"
@@ -83,14 +83,14 @@ function _docyard_completion
     set --local begun (commandline --current-token --cut-at-cursor)
     for line in (%(complete_var)s=fish_complete _DOCYARD_LINE=(string join \\n -- $given | string collect) \\
             _DOCYARD_WORD="$begun" $given[1] 2>/dev/null)
-        set --local told (string split --max 1 \\t -- $line)
-        switch $told[1]
+        set --local fields (string split --max 1 \\t -- $line)
+        switch $fields[1]
             case dir
                 __fish_complete_directories "$begun"
             case file
                 __fish_complete_path "$begun"
             case '*'
-                echo $told[2]
+                echo $fields[2]
         end
     end
 end

@@ -141,7 +141,7 @@ def process_in_blocks(
 ) -> list[T]:
     """Return the results of all blocks of documents, in any order; `label` names the work in the progress.
 
-    `jobs` is the number of processes; None lets the size decide. Raises what `work` raises.
+    `jobs` is the number of processes; None lets the size decide. Raises the errors of `work`.
     """
     count = jobs or _choose_process_count(len(paths))
     # Neighbouring documents link to the same documents, which one process then reads once.

@@ -125,7 +125,7 @@ def _read_contents(
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
     contents = contents_of_commit(git, commit, Workspace(git).name, choice)
-    if ref is None and (changed := _list_uncommitted(git.uncommitted(), contents, choice)):
+    if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, choice)):
         warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
     return contents
 

@@ -38,7 +38,7 @@ RULES = (
 @click.command(
     cls=CommittingCommand,
     name="fix",
-    short_help="Fix what is safe to fix, in one commit; --anchors adds anchors to headings.",
+    short_help="Apply safe fixes in one commit; --anchors adds anchors to headings.",
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
@@ -142,7 +142,7 @@ def _repair_to_data(repair: Repair) -> dict[str, object]:
         "documents": [
             {
                 "path": change.path,
-                "mends": [{"rule": fix.rule, "line": fix.line} for fix in change.mends],
+                "mends": [{"rule": fix.rule, "line": fix.line} for fix in change.fixes],
             }
             for change in repair.changes
         ],
@@ -153,7 +153,7 @@ def _repair_to_data(repair: Repair) -> dict[str, object]:
 
 
 def _count_by_rule(repair: Repair) -> Counter[str]:
-    return Counter(fix.rule for change in repair.changes for fix in change.mends)
+    return Counter(fix.rule for change in repair.changes for fix in change.fixes)
 
 
 def _print_repair(repair: Repair, max_lines: int, *, is_done: bool) -> None:

@@ -146,7 +146,7 @@ def trust(
     """
     workspace = open_workspace(repo)
     file = None if token_file is None else environment.get_current_directory() / token_file.expanduser()
-    secret = read_secret(file, ask=True)
+    secret = read_secret(file, prompt=True)
     if secret is None:
         raise CannotError(
             "there is no token to trust",

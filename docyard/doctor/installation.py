@@ -1,4 +1,4 @@
-"""How Docyard was installed, and the commands that change this installation.
+"""The installation of Docyard, and the commands that change it.
 
 A command for another installer fails, or changes another environment: pipx and uv keep each tool in a
 separate environment, which often has no pip.

@@ -56,14 +56,16 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.events import ReviewDecision
 
-    proposing, reviewing = workspace.proposing(), workspace.reviewing()
+    proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     uncovered = [
         proposal.id
-        for proposal in proposing.list_all()
+        for proposal in proposal_actions.list_all()
         if proposal.is_open
         and any(review.verdict is ReviewDecision.APPROVE for review in proposal.content.reviews)
         and VoidReason.UNSEEN
-        in proposing.find_merge_blockers(proposal, reviewing.preview(proposal)).void_reasons.values()
+        in proposal_actions.find_merge_blockers(
+            proposal, proposal_reviews.preview(proposal)
+        ).void_reasons.values()
     ]
     if uncovered:
         yield Finding(

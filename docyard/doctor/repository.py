@@ -123,7 +123,7 @@ def _read_config(file: Path) -> str:
 
 
 def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield what prevents a commit from updating the files of a work tree with its branch."""
+    """Yield the obstacles that prevent a commit from updating the files of a work tree."""
     from workspace.git.objects import FILE_MODE
     from workspace.publishing.batch import FileChange
     from workspace.publishing.checkout import WorkFiles

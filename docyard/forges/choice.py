@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def open_forge(
     workspace: Workspace, access: ForgeAccess, patience: TransportLimits | None = None
 ) -> Forge | None:
-    """Open the forge of a workspace; None without `[forge]`. The caller ends it.
+    """Open the forge of a workspace; None without `[forge]`. The caller closes it.
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
@@ -33,9 +33,9 @@ def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRep
 
 
 def _address(workspace: Workspace) -> RemoteUrl:
-    """Return where pull requests come from: where the remote is pushed to, with Git's `insteadOf`.
+    """Return the remote's push URL after Git's `insteadOf`; the original URL if that yields a folder.
 
-    One that only leads to a folder by it, as to a mirror, is where it says it is.
+    A folder, such as a mirror, has no forge.
     """
     url = select_remote(workspace).push_url
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:

@@ -1,18 +1,18 @@
-"""How a forge may fail, as errors that say what to do next.
+"""The errors of forges, each with a fix.
 
     ForgeError
-    ├── NotAForge         the remote, or the settings, name no forge that is known
-    ├── NoForgeToken      there is no token for it
-    ├── ForgeDenied       401, 403: the token is not accepted, or may not do this
-    ├── ForgeNotFound     404: there is no such repository or pull request, or the token does not see it
-    ├── ForgeConflict     405, 409: there is one already, or it is elsewhere by now
-    ├── ForgeRefused      400, 422 and the like: it says why
-    ├── ForgeLimited      429, or 403 by a rate limit: `retry_after` seconds
+    ├── NotAForge         the forge of the remote, or in the settings, is unknown
+    ├── NoForgeToken      no token is set for the forge
+    ├── ForgeDenied       401, 403: the token is invalid, or lacks a permission
+    ├── ForgeNotFound     404: the repository or pull request does not exist, or the token cannot read it
+    ├── ForgeConflict     405, 409: the object exists already, or its state has changed
+    ├── ForgeRefused      400, 422 and similar: the message contains the reasons
+    ├── ForgeLimited      429, or 403 for a rate limit: `retry_after` seconds
     ├── ForgeFailed       500 and above
-    └── ForgeUnreachable  no connection, or no answer in time
-        └── ForgeUnclear  an answer that cannot be understood
+    └── ForgeUnreachable  no connection, or no response in time
+        └── ForgeUnclear  an invalid response
 
-`status` is the HTTP status where there was one. What a forge said is cleaned before it stands in a message.
+`status` is the HTTP status, if there is one. A forge's texts are cleaned before they are part of a message.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 
-_TOKEN = "Put a token that may write pull requests into DOCYARD_FORGE_TOKEN (docs/forges.md)."
+_TOKEN = "Set DOCYARD_FORGE_TOKEN to a token that may write pull requests (docs/forges.md)."
 
 
 class ForgeError(WorkspaceError):
-    """A forge did not do what was requested. Nothing is lost here."""
+    """A call to a forge failed. No data of the workspace is lost."""
 
     code: ClassVar[str] = "FORGE_ERROR"
 
@@ -42,7 +42,7 @@ class NoForgeToken(ForgeError):
     code: ClassVar[str] = "NO_FORGE_TOKEN"
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"there is no token for {host}", fix=_TOKEN, host=host)
+        super().__init__(f"no token is set for {host}", fix=_TOKEN, host=host)
 
 
 class ForgeDenied(ForgeError):
@@ -51,8 +51,9 @@ class ForgeDenied(ForgeError):
     code: ClassVar[str] = "FORGE_DENIED"
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
-        what = "does not accept the token" if status == 401 else "does not allow this"
-        super().__init__(f"{forge} {what}{_because(reason)}", fix=_TOKEN, forge=forge, status=status)
+        problem = "rejected the token" if status == 401 else "did not permit the request"
+        message = f"{forge} {problem} (status {status}){_because(reason)}"
+        super().__init__(message, fix=_TOKEN, forge=forge, status=status)
 
 
 class ForgeNotFound(ForgeError):
@@ -62,8 +63,8 @@ class ForgeNotFound(ForgeError):
 
     def __init__(self, forge: str, reason: str) -> None:
         super().__init__(
-            f"{forge} does not have this, or does not show it to this token{_because(reason)}",
-            fix="Check the remote's URL by git remote -v, and that the token may see the repository.",
+            f"{forge} has no such repository or pull request, or the token cannot read it{_because(reason)}",
+            fix="Check the remote's URL with `git remote -v`, and that the token may read the repository.",
             forge=forge,
             status=404,
         )
@@ -76,8 +77,9 @@ class ForgeConflict(ForgeError):
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
-            f"{forge} cannot do this as the pull request is now{_because(reason)}",
-            fix="Look at the pull request there; mend what it says, and try again.",
+            f"{forge} refused the request in the pull request's current state (status {status})"
+            f"{_because(reason)}",
+            fix="Look at the pull request there, fix the reported problem, and try again.",
             forge=forge,
             status=status,
         )
@@ -90,8 +92,8 @@ class ForgeRefused(ForgeError):
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
-            f"{forge} did not take this{_because(reason)}",
-            fix="Mend what it says, and try again.",
+            f"{forge} refused the request (status {status}){_because(reason)}",
+            fix="Fix the reported problem, and try again.",
             forge=forge,
             status=status,
         )
@@ -105,7 +107,7 @@ class ForgeLimited(ForgeError):
     def __init__(self, forge: str, status: int, retry_after: float | None) -> None:
         when = f"in {retry_after:,.0f} seconds" if retry_after is not None else "in some minutes"
         super().__init__(
-            f"{forge} was asked too much of by this token",
+            f"{forge} reports that the token's rate limit is reached (status {status})",
             fix=f"Try again {when}.",
             forge=forge,
             status=status,
@@ -121,7 +123,7 @@ class ForgeFailed(ForgeError):
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
-            f"{forge} failed with {status}{_because(reason)}",
+            f"{forge} failed with status {status}{_because(reason)}",
             fix="Try again later.",
             forge=forge,
             status=status,
@@ -129,24 +131,24 @@ class ForgeFailed(ForgeError):
 
 
 class ForgeUnreachable(ForgeError):
-    """No response, none in time, or an invalid one; `reason` says which."""
+    """No response, no response in time, or an invalid one; `reason` is the cause."""
 
     code: ClassVar[str] = "FORGE_UNREACHABLE"
 
     def __init__(self, forge: str, reason: str) -> None:
         super().__init__(
-            f"{forge} could not be reached, or gave no usable answer: {reason}",
-            fix="Try again when it can be reached.",
+            f"{forge} is unreachable, or its response is unusable: {reason}",
+            fix="Try again when it is reachable.",
             forge=forge,
             reason=reason,
         )
 
 
 class ForgeUnclear(ForgeUnreachable):
-    """A response that cannot be understood; `why` says which part."""
+    """An invalid response; `problem` is a sentence about it."""
 
-    def __init__(self, forge: str, why: str) -> None:
-        super().__init__(forge, f"its answer cannot be understood: {why}")
+    def __init__(self, forge: str, problem: str) -> None:
+        super().__init__(forge, problem)
 
 
 def is_forge_wide(error: WorkspaceError) -> bool:

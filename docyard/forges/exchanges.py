@@ -1,14 +1,14 @@
-"""Exchanges that webhooks ask for: many at once make one or two, and each is answered by one begun after it.
+"""Exchanges with the remote that webhooks request: a fetch, and a check of the named pull requests.
 
-A thread of its own does them, one after the other. Whoever asks while one is going on shares the next.
+A separate thread runs them, one at a time. Requests that arrive during an exchange share the next one, so
+each request is answered by an exchange that began after it. The content of a webhook is not trusted: only its
+branch or number is read.
 
-What a webhook asks for: a fetch, or a look at a pull request too. Nothing else of it is believed.
-
-event                          GitHub, Gitea                    GitLab
-the branch moved               push, create, delete             Push Hook
-a pull request                 pull_request, …                  Merge Request Hook
-a review, or a comment on one  pull_request_review, …, issue_comment   Note Hook
-it is only tried out           ping
+event                   GitHub, Gitea                           GitLab
+a branch moved          push, create, delete                    Push Hook
+a pull request changed  pull_request, …                         Merge Request Hook
+a review, or a comment  pull_request_review, …, issue_comment   Note Hook
+a test of the webhook   ping
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("docyard")
 
 
 class ExchangeResult(NamedTuple):
-    """The result of an exchange: what was fetched and followed; `error` is the reason if not."""
+    """The result of an exchange: the fetch and the round on the forge; `error` is the reason of a failure."""
 
     synced: SyncResult | None = None
     forge_round: ForgeRound | None = None
@@ -40,17 +40,17 @@ class ExchangeResult(NamedTuple):
 
     @property
     def is_applied(self) -> bool:
-        """Return True if the served branch has the remote's commits, and pull requests were followed."""
+        """Return True if the served branch has the remote's commits, and the round on the forge succeeded."""
         from workspace.sync.branches import SyncState
 
         if self.error is not None or self.synced is None:
             return False
-        is_apart = self.synced.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
-        return not is_apart and (self.forge_round is None or self.forge_round.error is None)
+        is_behind = self.synced.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
+        return not is_behind and (self.forge_round is None or self.forge_round.error is None)
 
 
 class _PendingExchange:
-    """The exchange that has not begun: its scopes, and the futures that wait for it."""
+    """The next exchange, before it begins: its scopes, and the future of its result."""
 
     def __init__(self) -> None:
         self.branches: set[str] = set()
@@ -61,7 +61,7 @@ class _PendingExchange:
 class ExchangeQueue:
     """Fetches of a served branch, each with a check of the requested pull requests.
 
-    `written` is called after each exchange that has changed something.
+    `on_written` is called after each exchange.
     """
 
     def __init__(
@@ -76,17 +76,17 @@ class ExchangeQueue:
         self._rounds = rounds
         self._on_written = on_written
         self._lock = threading.Lock()
-        self._waiting: _PendingExchange | None = None
+        self._pending: _PendingExchange | None = None
         self._is_running = False
 
-    def request(self, asked: EventScope) -> Future[ExchangeResult]:
-        """Request an exchange that has not begun yet. Never blocks; the future does not fail."""
+    def request(self, scope: EventScope) -> Future[ExchangeResult]:
+        """Request an exchange that begins after this call. Does not block; the future never fails."""
         with self._lock:
-            if self._waiting is None:
-                self._waiting = _PendingExchange()
-            self._waiting.branches.update(asked.branches)
-            self._waiting.numbers.update(asked.numbers)
-            future = self._waiting.future
+            if self._pending is None:
+                self._pending = _PendingExchange()
+            self._pending.branches.update(scope.branches)
+            self._pending.numbers.update(scope.numbers)
+            future = self._pending.future
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._run, name="docyard-hooks", daemon=True).start()
@@ -95,32 +95,34 @@ class ExchangeQueue:
     def _run(self) -> None:
         while True:
             with self._lock:
-                waiting, self._waiting = self._waiting, None
-                if waiting is None:
+                pending, self._pending = self._pending, None
+                if pending is None:
                     self._is_running = False
                     return
-            waiting.future.set_result(self._exchanged(waiting))
+            pending.future.set_result(self._run_exchange(pending))
 
-    def _exchanged(self, waiting: _PendingExchange) -> ExchangeResult:
+    def _run_exchange(self, pending: _PendingExchange) -> ExchangeResult:
         from workspace.sync.sync import sync
 
         try:
             synced = sync(self._workspace, self._access(), fetch=True, push=False)
-            followed = None
-            if waiting.branches or waiting.numbers:
-                followed = self._rounds.follow(synced, branches=waiting.branches, numbers=waiting.numbers)
+            forge_round = None
+            if pending.branches or pending.numbers:
+                forge_round = self._rounds.follow(synced, branches=pending.branches, numbers=pending.numbers)
             self._on_written()
-            return ExchangeResult(synced, followed)
+            return ExchangeResult(synced, forge_round)
         except WorkspaceError as error:
             return ExchangeResult(error=error)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            wrong = WorkspaceError(f"the exchange could not be begun: {reason}", fix="Mend what it says.")
-            return ExchangeResult(error=wrong)
+            failure = WorkspaceError(f"the exchange cannot begin: {reason}", fix="Fix the reported problem.")
+            return ExchangeResult(error=failure)
         except Exception:
-            # A bug must not leave those unanswered who wait, nor end the thread for those who come.
-            log.exception("an exchange that a webhook asked for failed")
-            return ExchangeResult(error=WorkspaceError("the exchange failed; the log says how"))
+            # A bug must neither leave requests without a result, nor end the thread.
+            log.exception("an exchange that a webhook requested failed")
+            return ExchangeResult(
+                error=WorkspaceError("the exchange failed; the server's log has the details")
+            )
 
 
 _EVENTS = {
@@ -131,7 +133,7 @@ _EVENTS = {
 
 _PUSHES = ("push", "create", "delete", "Push Hook")
 _REQUESTS = ("Merge Request Hook", "Note Hook")
-_MOST = 1_000
+_MAX_CHARS = 1_000
 
 
 class EventScope(NamedTuple):
@@ -142,12 +144,12 @@ class EventScope(NamedTuple):
 
 
 PING = EventScope()
-"""An empty scope: a forge tests the address."""
+"""The scope of a test: a forge checks the address."""
 
 
 def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
     """Return the name of a webhook's event; empty without one."""
-    return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MOST]
+    return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MAX_CHARS]
 
 
 def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
@@ -156,7 +158,7 @@ def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
         found = _object(data, "project").get("path_with_namespace")
     else:
         found = _object(data, "repository").get("full_name")
-    return found if isinstance(found, str) and 0 < len(found) <= _MOST else None
+    return found if isinstance(found, str) and 0 < len(found) <= _MAX_CHARS else None
 
 
 def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope | None:
@@ -181,7 +183,7 @@ def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope |
 
 
 def _named(branch: object, number: object) -> EventScope | None:
-    if isinstance(branch, str) and 0 < len(branch) <= _MOST:
+    if isinstance(branch, str) and 0 < len(branch) <= _MAX_CHARS:
         return EventScope(branches=(branch,))
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**12:
         return EventScope(numbers=(number,))

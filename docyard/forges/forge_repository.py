@@ -15,14 +15,14 @@ from docyard.forges.errors import NoForgeToken, NotAForge
 from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
 FORGES_BY_HOST: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
-"""Forges that are known by their hosts."""
+"""The kinds of well-known hosts."""
 
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 _PUBLIC_API = {"github.com": "https://api.github.com"}
 _API = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
 _SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
 _SCP = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
-_DEPTH = 21  # GitLab's deepest groups, and the project
+_MAX_SEGMENTS = 21  # GitLab's maximum depth of groups, and the project
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +52,25 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
 
     Raises NotAForge, NoForgeToken.
     """
-    base = _named(access.url) if access.url else _base_of(address)
+    base = _check_url(access.url) if access.url else _base_url(address)
     parts = urlsplit(base)
     host = parts.hostname or ""
     found = FORGES_BY_HOST.get(host, kind)
     if found is None:
         raise NotAForge(
-            f"it is not known which forge {host} is",
-            fix='Say so in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
+            f"the kind of the forge {host} is unknown",
+            fix='Set it in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
             host=host,
         )
     api = _PUBLIC_API.get(host, base + _API[found])
-    segments = _segments(address, parts.path, most=_DEPTH if found == "gitlab" else 2)
+    segments = _path_segments(address, parts.path, max_count=_MAX_SEGMENTS if found == "gitlab" else 2)
     token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
     return ForgeRepository(found, parts.netloc, api, segments, token)
 
 
-def _named(url: str) -> str:
+def _check_url(url: str) -> str:
     """Return the URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
     try:
         parts = urlsplit(url)
@@ -79,28 +79,28 @@ def _named(url: str) -> str:
         address = None
     if address is None or not address.is_private or "@" in parts.netloc or parts.query or parts.fragment:
         raise NotAForge(
-            "DOCYARD_FORGE_URL is no URL that a token may be sent to",
-            fix="Give it the forge's own, such as https://git.example.org, without a user's name.",
+            "DOCYARD_FORGE_URL must be an https:// URL without a user name or a query",
+            fix="Set it to the forge's URL, such as https://git.example.org.",
         )
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _base_of(address: RemoteUrl) -> str:
-    """Return the web address of the host of a remote."""
+def _base_url(address: RemoteUrl) -> str:
+    """Return the web URL of the host of a remote. Raises NotAForge if a token may not be sent to it."""
     if address.transport is Transport.SSH:
-        # The port is SSH's own, and says nothing of the web.
+        # The port is SSH's, and not that of the web server.
         host = _SSH_HOSTS.get(address.host, address.host)
         return f"https://{f'[{host}]' if ':' in host else host}"
     if address.transport is Transport.HTTPS:
         return f"https://{urlsplit(address.url).netloc}"
-    where = "a folder" if address.transport is Transport.FILE else f"spoken with by {address.transport}"
+    kind = "a folder" if address.transport is Transport.FILE else f"a {address.transport}:// URL"
     raise NotAForge(
-        f"the remote is {where}, which tells of no forge that a token may be sent to",
-        fix="Give the remote an ssh:// or https:// URL, or name the forge in DOCYARD_FORGE_URL.",
+        f"the remote is {kind}, so its forge is unknown or unsafe for a token",
+        fix="Give the remote an ssh:// or https:// URL, or set DOCYARD_FORGE_URL to the forge's URL.",
     )
 
 
-def _segments(address: RemoteUrl, prefix: str, most: int) -> tuple[str, ...]:
+def _path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
         found = _SCP.fullmatch(address.url)
@@ -113,9 +113,9 @@ def _segments(address: RemoteUrl, prefix: str, most: int) -> tuple[str, ...]:
     segments = tuple(path.strip("/").removesuffix(".git").split("/"))
     if address.transport is Transport.FILE:
         segments = segments[-2:]
-    if not 2 <= len(segments) <= most or not all(map(_SEGMENT.fullmatch, segments)):
+    if not 2 <= len(segments) <= max_count or not all(map(_SEGMENT.fullmatch, segments)):
         raise NotAForge(
-            "the remote's URL does not end with the owner and the name of a repository",
-            fix="Check it by git remote -v; if the forge is below a path, name it in DOCYARD_FORGE_URL.",
+            "the remote's URL must end with the owner and the name of a repository",
+            fix="Check it with `git remote -v`; for a forge below a path, set DOCYARD_FORGE_URL.",
         )
     return segments

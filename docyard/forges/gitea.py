@@ -12,7 +12,7 @@ from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
 
 TITLE = "Gitea"
-_PAGE = 50  # the most that it gives by default
+_PAGE = 50  # the default maximum of a server
 _VERDICTS: dict[str, ReviewVerdict] = {
     "APPROVED": "approved",
     "REQUEST_CHANGES": "changes_requested",
@@ -21,12 +21,12 @@ _VERDICTS: dict[str, ReviewVerdict] = {
 
 
 class Gitea(PullsApi):
-    """A repository on a Gitea or Forgejo, spoken with by a token."""
+    """A repository on a Gitea or Forgejo, accessed with a token."""
 
     name: ClassVar[str] = "gitea"
     _title = TITLE
     _page: ClassVar[dict[str, Any]] = {"limit": _PAGE}
-    _comments_page: ClassVar[dict[str, Any]] = {}  # this list is not given in pages, and knows no limit
+    _comments_page: ClassVar[dict[str, Any]] = {}  # this list has no pages and no limit
 
     def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
         marks = {"Authorization": f"token {place.token}", "Accept": "application/json"}
@@ -35,17 +35,17 @@ class Gitea(PullsApi):
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else one that has ended.
 
-        Asked for both branches, it names one of them, which may be one that has ended; an old version knows
-        no such question. Not every version filters a list by the branch, so the open ones are looked through.
+        The query by both branches returns one pull request, which may have ended; old versions lack this
+        query. Not every version filters a list by branch, so the open pull requests are searched.
         """
         ends = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
         try:
-            named = select_best([self._one(self._http.get(f"{self._repo}/pulls/{ends}"))], branch, target)
+            found = select_best([self._one(self._http.get(f"{self._repo}/pulls/{ends}"))], branch, target)
         except ForgeNotFound:
-            named = None
-        if named is not None and named.state == "open":
-            return named
-        return select_best(self.list_open(target), branch, target) or named
+            found = None
+        if found is not None and found.state == "open":
+            return found
+        return select_best(self.list_open(target), branch, target) or found
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first, of the last 1,000."""
@@ -58,12 +58,12 @@ class Gitea(PullsApi):
         return fields.flag("merged") is True
 
     def _branch(self, head: Fields) -> str:
-        # Of a branch that was deleted, `ref` is refs/pull/N/head, and `label` what it was called.
+        # For a deleted branch, `ref` is refs/pull/N/head, and `label` its former name.
         ref = head.line("ref")
         return head.line("label") if ref.startswith("refs/pull/") and head.has("label") else ref
 
     def _review(self, fields: Fields) -> ForgeReview | None:
-        """Return a review; None for a draft of one, and for the request of one."""
+        """Return a review; None for a draft, and for a request for a review."""
         verdict = _VERDICTS.get(fields.line("state"))
         if verdict is None:
             return None

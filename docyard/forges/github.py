@@ -21,7 +21,7 @@ _VERDICTS: dict[str, ReviewVerdict] = {
 
 
 class GitHub(PullsApi):
-    """A repository on GitHub, spoken with by a token."""
+    """A repository on GitHub, accessed with a token."""
 
     name: ClassVar[str] = "github"
     _title = TITLE
@@ -38,13 +38,13 @@ class GitHub(PullsApi):
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else the one that was changed last."""
-        return select_best(self._some("all", target, head=f"{self._owner}:{branch}"), branch, target)
+        return select_best(self._list("all", target, head=f"{self._owner}:{branch}"), branch, target)
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first; 2,000 at most."""
-        return tuple(self._some("open", target))
+        return tuple(self._list("open", target))
 
-    def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
+    def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"sort": "updated", "direction": "desc"}
         listed = self._http.pages(
             f"{self._repo}/pulls", state=state, base=target, per_page=_PAGE, **order, **query
@@ -59,16 +59,13 @@ class GitHub(PullsApi):
         return head.line("ref")
 
     def _review(self, fields: Fields) -> ForgeReview | None:
-        """Return a review; None for a draft of one."""
+        """Return a review; None for a draft."""
         verdict = _VERDICTS.get(fields.line("state"))
         return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
 
 
 def _is_of_fork(fields: Fields) -> bool:
-    """Return True if it comes from another repository.
-
-    One whose head is gone is known by its branch alone.
-    """
+    """Return True if a pull request comes from another repository; False if its head is deleted."""
     head, base = fields.nested("head"), fields.nested("base")
     if not head.has("repo") or not base.has("repo"):
         return False

@@ -1,8 +1,8 @@
 """Merge requests of GitLab (REST API v4).
 
-GitLab keeps no list of reviews. Who approves, and who asks for changes, is told as it is now, by two lists;
-when that was said, and its id, by the note that GitLab itself writes of it. It does not say of which commit,
-and versions before 16.9 know no requests for changes.
+GitLab has no list of reviews. Two lists contain the current approvals and requests for changes; the time and
+the id of each come from the note that GitLab writes about it. GitLab does not report the reviewed commit.
+Versions before 16.9 have no requests for changes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TITLE = "GitLab"
 _PAGE = 100
 _STATES: dict[str, PullRequestState] = {"opened": "open", "locked": "open", "merged": "merged"}
 _EVENTS = {"open": "reopen", "closed": "close"}
-_TRIED = ("checking", "unchecked", "preparing", "cannot_be_merged_recheck")
+_CHECKING_STATES = ("checking", "unchecked", "preparing", "cannot_be_merged_recheck")
 _NOTES: dict[ReviewVerdict, str] = {
     "approved": "approved this merge request",
     "changes_requested": "requested changes",
@@ -39,7 +39,7 @@ _COMMAND = re.compile(r"^([ \t]*)/(?=[a-zA-Z])", re.MULTILINE)
 
 
 class GitLab:
-    """A project on GitLab, in groups however deep, spoken with by a token."""
+    """A project on GitLab, in nested groups, accessed with a token."""
 
     name: ClassVar[str] = "gitlab"
 
@@ -49,16 +49,16 @@ class GitLab:
         self._http = ForgeTransport(TITLE, place.api, marks, place.token, patience)
 
     def close_connections(self) -> None:
-        """Close its connection."""
+        """Close the connection to the forge."""
         self._http.close_connections()
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the merge request of a branch: the open one, else the one that was changed last."""
-        return select_best(self._some("all", target, source_branch=branch), branch, target)
+        return select_best(self._list("all", target, source_branch=branch), branch, target)
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open merge requests into a target, the last changed first; 2,000 at most."""
-        return tuple(self._some("opened", target))
+        return tuple(self._list("opened", target))
 
     def open(self, new: NewPullRequest) -> PullRequest:
         """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
@@ -99,11 +99,11 @@ class GitLab:
         one = Fields(TITLE, self._http.get(self._path(number)))
         deciders = [*self._approvers(number), *self._requesters(number)]
         notes = self._notes(number) if deciders else []
-        found = [_review(one, verdict, user, said, notes) for verdict, user, said in deciders]
+        found = [_review(one, verdict, user, entry, notes) for verdict, user, entry in deciders]
         return tuple(sorted(found, key=lambda review: review.time))
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
-        """Return the general comments, the oldest first; none that only members may read."""
+        """Return the general comments, the oldest first, without internal notes."""
         return tuple(
             ForgeComment(
                 id=str(note.number("id")),
@@ -127,7 +127,7 @@ class GitLab:
         """Close a merge request."""
         return self.update(number, state="closed")
 
-    def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
+    def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"order_by": "updated_at", "sort": "desc"}
         listed = self._http.pages(
             self._requests, state=state, scope="all", target_branch=target, per_page=_PAGE, **order, **query
@@ -166,7 +166,7 @@ class GitLab:
 
 
 def _without_commands(text: str) -> str:
-    """Return a text in which no line is a quick action (`/merge`, `/close`), which GitLab would obey."""
+    """Return a text in which no line is a quick action (`/merge`, `/close`), which GitLab would execute."""
     return _COMMAND.sub(r"\1\\/", text)
 
 
@@ -188,7 +188,7 @@ def _pull_request(fields: Fields) -> PullRequest:
         head_branch=fields.line("source_branch"),
         head_sha=fields.sha("sha") or "",
         target=fields.line("target_branch"),
-        # One that was fast-forwarded has no commit of its own: its last one is where the target went.
+        # A fast-forward creates no merge commit: the target moved to the last commit.
         merge_sha=merge_sha if state == "merged" else None,
         mergeable=_mergeable(fields) if state == "open" else None,
         author=fields.name_of("author", "username"),
@@ -202,23 +202,23 @@ def _mergeable(fields: Fields) -> bool | None:
     if fields.flag("has_conflicts"):
         return False
     status = fields.line("merge_status") if fields.has("merge_status") else "unchecked"
-    return None if status in _TRIED else status == "can_be_merged"
+    return None if status in _CHECKING_STATES else status == "can_be_merged"
 
 
 def _review(
-    request: Fields, verdict: ReviewVerdict, user: Fields, said: Fields, notes: list[Fields]
+    request: Fields, verdict: ReviewVerdict, user: Fields, entry: Fields, notes: list[Fields]
 ) -> ForgeReview:
-    """Return a verdict with the id and time of its last note, else with the time of its list."""
+    """Return a verdict with the id and time of its last note, else with the time of its list entry."""
     author = user.line("username")
     for note in reversed(notes):
-        told = note.flag("system") and note.text("body").startswith(_NOTES[verdict])
-        if told and note.name_of("author", "username") == author:
+        is_verdict = note.flag("system") and note.text("body").startswith(_NOTES[verdict])
+        if is_verdict and note.name_of("author", "username") == author:
             id, time = f"note-{note.number('id')}", note.time("created_at")
             break
     else:
         id = f"{verdict}-{user.number('id')}"
         fields = ("approved_at",) if verdict == "approved" else ("created_at",)
-        time = next((said.time(name) for name in fields if said.has(name)), request.time("updated_at"))
-        if any(said.has(name) for name in fields):
+        time = next((entry.time(name) for name in fields if entry.has(name)), request.time("updated_at"))
+        if any(entry.has(name) for name in fields):
             id += f"-{int(time.timestamp())}"
     return ForgeReview(id, author, verdict, "", None, time, request.url("web_url"))

@@ -1,8 +1,8 @@
 """The interface of a forge: find, open, update and read the pull request of a proposal.
 
 A forge merges nothing: Docyard merges, through the gate, and pushes. A merge request of GitLab is a pull
-request here, and its number the visible one (`iid`). All texts are fit for display: without control
-characters, and of bounded length. Times are in UTC.
+request here, and its number the visible one (`iid`). All texts are safe to display: without control
+characters, and of limited length. Times are in UTC.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class NewPullRequest(NamedTuple):
 
 
 class PullRequest(NamedTuple):
-    """A pull request as it is on the forge.
+    """The state of a pull request on the forge.
 
-    `head_sha` is the commit that the forge has at the branch's end, `merge_sha` the commit that brought it
-    into its target (None until it is merged, or where the forge does not say). `mergeable` is None while the
-    forge is finding out. `author` is a user's name there. `ended` is when it was closed or merged, None while
-    it is open, or where the forge does not say.
+    `head_sha` is the tip of its branch on the forge. `merge_sha` is the commit that merged it into its
+    target; None until it is merged, or if the forge does not report it. `mergeable` is None while the forge
+    checks. `author` is the name of a user there. `ended` is the time when it was closed or merged; None while
+    it is open, or if the forge does not report it.
     """
 
     number: int
@@ -48,7 +48,7 @@ class PullRequest(NamedTuple):
     ended: datetime | None
 
     def is_of(self, branch: str, target: str) -> bool:
-        """Return True if it is from a branch, and into a target."""
+        """Return True if it has this branch and this target."""
         return (self.head_branch, self.target) == (branch, target)
 
 
@@ -113,10 +113,10 @@ class Forge(Protocol):
         """Add a comment."""
 
     def close(self, number: int) -> PullRequest:
-        """Close a pull request. A closed one stays closed."""
+        """Close a pull request, if it is open."""
 
     def close_connections(self) -> None:
-        """Close its connections."""
+        """Close the connections to the forge."""
 
 
 def select_best(found: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:

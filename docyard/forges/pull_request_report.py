@@ -1,4 +1,4 @@
-"""Opening the pull request of a submitted proposal, if the settings ask for it; failures undo nothing."""
+"""The pull request of a submitted proposal, if the settings have a forge; a failure changes no proposal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def build_announcer(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
 ) -> Callable[[Proposal], PullRequestReport | None]:
-    """Return the function that opens a proposal's pull request. Imports and calls are late."""
+    """Return the function that opens a proposal's pull request. It imports its modules when it is called."""
 
     def announce(proposal: Proposal) -> PullRequestReport | None:
         from workspace.proposals.actions.actions import PullRequestFailed, PullRequestReport
@@ -60,4 +60,4 @@ def _describe_opened(forge: str, opened: OpenedPullRequest) -> PullRequestReport
 
 def _describe_failure(error: OSError) -> WorkspaceError:
     reason = error.strerror or type(error).__name__
-    return WorkspaceError(f"the exchange could not be begun: {reason}", fix="Mend what it says.")
+    return WorkspaceError(f"the exchange cannot begin: {reason}", fix="Fix the reported problem.")

@@ -1,15 +1,14 @@
-"""What happens to a pull request on its forge happens to its proposal: reviews, comments, merges, ends.
+"""Import of a pull request's reviews, comments and state into its proposal.
 
-Which pull request is a proposal's is told by its branch, and what was taken in already by the keys of words,
-so nothing is stored. A merge is told from the target's commits; only where the forge has squashed or rebased
-it, so that no commit tells, the proposal is closed with words that name what the forge made of it.
+The branch identifies the pull request of a proposal, and the idempotency keys of events identify imported
+reviews and comments, so no further state is stored. A merge is detected in the target's commits. After a
+squash or a rebase the target has no commit of the proposal, so the proposal is closed with a comment that
+names the forge's commit.
 
-Which pull requests the proposals of a round have, asked for with few calls.
+A few open proposals are looked up one by one. For many, one call lists the open pull requests. A proposal
+that is not in the list has a closed pull request, or none: it is looked up once, and again after ten minutes.
 
-Few are asked for one by one. Of many, the open ones are listed by one call, and what is not among them has
-ended, or never was: that is asked for once, and again after ten minutes.
-
-What came of a round on a forge, as data for programs and in lines for people.
+The result of a round is formatted as data, and as lines of text.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ MIN_OPEN_FOR_LIST = 5
 
 
 class _Ended(NamedTuple):
-    """What was found of a branch that has no open pull request."""
+    """The cached result for a branch without an open pull request."""
 
     request: PullRequest | None
     until: float
 
 
 class PullRequestFinder:
-    """Finds the pull requests of proposals to one branch, for one thread at a time."""
+    """A cache of the pull requests of proposals to one branch. Use it in one thread at a time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -63,7 +62,7 @@ class PullRequestFinder:
     def find(
         self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
-        """Return the pull request of a proposal, as `Forge.find` does, from a list if given."""
+        """Return the pull request of a proposal, as `Forge.find` does; from `listed` if given."""
         branch, target = proposal.content.branch, proposal.content.target
         if listed is None:
             return forge.find(branch, target)
@@ -75,9 +74,9 @@ class PullRequestFinder:
             return ended.request
         request = forge.find(branch, target)
         if request is None or request.state != "open":
-            if len(self._ended) >= _KEPT:
+            if len(self._ended) >= _CACHE_SIZE:
                 self._ended.clear()
-            self._ended[branch] = _Ended(request, self._clock() + _KEPT_SECONDS)
+            self._ended[branch] = _Ended(request, self._clock() + _CACHE_SECONDS)
         return request
 
 
@@ -85,19 +84,19 @@ MAX_OPEN_CHECKED = 100
 """The maximum of open proposals that one round checks, the newest first."""
 
 MAX_ENDED_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
-"""Proposals that have ended are looked at once more, to end what they have on the forge: so many, so long."""
+"""The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
 
-_KEPT_SECONDS = 600.0  # until what did not change by its own account is read again all the same
-_KEPT = 1_000
+_CACHE_SECONDS = 600.0  # some changes do not update the time of a pull request
+_CACHE_SIZE = 1_000
 
 
 class PullRequestOutcome(NamedTuple):
-    """What a look at one pull request came to.
+    """The result of checking one pull request.
 
-    `reviews` and `comments` count what was taken in. `done` are of "closed" and "reopened" (the proposal),
-    and "closed_there". `waits` is why something is left to do: "conflict" (there), "not_fetched" (it was
-    merged there, and the target here does not have that yet), "gone_on" (so it was, without the last commits
-    here).
+    `reviews` and `comments` count the imported ones. `done` contains "closed" and "reopened" for the
+    proposal, and "closed_there" for the pull request. `waits` is the reason for remaining work: "conflict" on
+    the forge, "not_fetched" if the forge's merge is not in the local target yet, or "gone_on" if the forge
+    merged without the last local commits.
     """
 
     proposal: str
@@ -136,7 +135,7 @@ class _Seen(NamedTuple):
 
 
 class PullRequestFollower:
-    """Follows the pull requests of a served branch, for one thread at a time; what it keeps saves calls."""
+    """The import for one served branch, with a cache that saves calls. Use it in one thread at a time."""
 
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
         self._workspace = workspace
@@ -154,12 +153,12 @@ class PullRequestFollower:
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
     ) -> ForgeRound:
-        """Look at the pull requests of proposals to the served branch, and follow what happened to them.
+        """Check the pull requests of proposals to the served branch, and import their changes.
 
-        Only at those of some `branches` and `numbers`, if there are any. `pushed` says that commits of the
-        target were pushed just now: a forge needs a moment to see by them what was merged.
-        Raises nothing that a forge or a proposal can be the reason of: `error` tells it. One proposal that
-        cannot be followed does not keep the others from it; a forge that answers nobody ends the round.
+        `branches` and `numbers` limit the check to these pull requests. `pushed` is true if commits of the
+        target were just pushed: the forge may need a moment to detect a merge in them.
+        Errors of a forge or a proposal are not raised: `error` is the first one. A failure of one proposal
+        does not affect the others; a failure of the whole forge ends the round.
         """
         found: list[PullRequestOutcome] = []
         error: WorkspaceError | None = None
@@ -172,14 +171,16 @@ class PullRequestFollower:
             listed = self._finding.list_open(forge, proposals) if is_all else None
             for proposal in proposals:
                 try:
-                    one = self._one(forge, remote, proposal, listed, pushed=pushed, is_named=not is_all)
+                    outcome = self._check_proposal(
+                        forge, remote, proposal, listed, pushed=pushed, is_named=not is_all
+                    )
                 except WorkspaceError as reason:
                     if is_forge_wide(reason):
                         raise
                     error = error or reason
                     continue
-                if one is not None:
-                    found.append(one)
+                if outcome is not None:
+                    found.append(outcome)
         except WorkspaceError as reason:
             error = error or reason
         return ForgeRound(forge.name, tuple(found), error)
@@ -192,11 +193,11 @@ class PullRequestFollower:
                 continue  # an issue, or one that was deleted
 
     def _proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
-        """Yield those that may have a pull request, the newest first."""
+        """Yield the proposals that may have a pull request, the newest first."""
         served = self._workspace.branch
         since = datetime.now(UTC) - timedelta(days=MAX_ENDED_AGE_DAYS)
         live = ended = 0
-        for one in self._workspace.proposing().list_all():
+        for one in self._workspace.proposal_actions().list_all():
             if one.content.target != served or one.content.submitted_commit is None:
                 continue
             if branches is not None:
@@ -211,7 +212,7 @@ class PullRequestFollower:
                 if one.content.updated_at >= since and ended <= MAX_ENDED_CHECKED:
                     yield one
 
-    def _one(
+    def _check_proposal(
         self,
         forge: Forge,
         remote: str,
@@ -225,106 +226,114 @@ class PullRequestFollower:
         if request is None:
             self._settle(proposal)
             return None
-        kept = self._kept(request)
-        if kept is None or is_named:
+        cached = self._find_cached(request)
+        if cached is None or is_named:
             if request.state == "open":
-                request = forge.get(request.number)  # a list does not tell of conflicts
+                request = forge.get(request.number)  # a list does not contain conflicts
                 if not request.is_of(proposal.content.branch, proposal.content.target):
-                    raise ForgeUnclear(format_forge_name(forge.name), "it is of another pull request")
-            told = self._take_in(forge, request, proposal)
+                    problem = f"the response is for another pull request than {request.number}"
+                    raise ForgeUnclear(format_forge_name(forge.name), problem)
+            outcome = self._import_events(forge, request, proposal)
         else:
-            told = self._told(request, proposal)._replace(waits="conflict" if kept.conflict else None)
-        proposal = self._workspace.proposing().find(proposal.id)  # somebody may have decided meanwhile
+            outcome = self._build_outcome(request, proposal)._replace(
+                waits="conflict" if cached.conflict else None
+            )
+        proposal = self._workspace.proposal_actions().find(
+            proposal.id
+        )  # its state may have changed meanwhile
         if proposal.is_open:
-            return self._ended_there(forge, request, proposal, told)
-        return self._ended_here(forge, remote, request, proposal, told, pushed=pushed)
+            return self._apply_end_on_forge(forge, request, proposal, outcome)
+        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, pushed=pushed)
 
-    def _told(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+    def _build_outcome(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         return PullRequestOutcome(proposal.id, request.number, request.url, request.state)
 
-    def _take_in(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+    def _import_events(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         """Import the reviews and comments of a pull request, in order."""
-        proposing = self._workspace.proposing()
-        before = proposing.list_events(proposal)
-        said = relay.reviews_to_events(forge.name, forge.reviews(request.number), request, proposal, before)
-        reviews = proposing.relay(proposal.id, said)
-        remarks = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
-        comments = proposing.relay(proposal.id, remarks)
+        proposal_actions = self._workspace.proposal_actions()
+        before = proposal_actions.list_events(proposal)
+        forge_reviews = forge.reviews(request.number)
+        review_events = relay.reviews_to_events(forge.name, forge_reviews, request, proposal, before)
+        reviews = proposal_actions.relay(proposal.id, review_events)
+        comment_events = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
+        comments = proposal_actions.relay(proposal.id, comment_events)
         conflict = request.state == "open" and request.mergeable is False
-        self._keep(request, conflict)
+        self._cache(request, conflict)
         waits = "conflict" if conflict else None
-        return self._told(request, proposal)._replace(
+        return self._build_outcome(request, proposal)._replace(
             reviews=len(reviews), comments=len(comments), waits=waits
         )
 
-    def _ended_there(
-        self, forge: Forge, request: PullRequest, proposal: Proposal, told: PullRequestOutcome
+    def _apply_end_on_forge(
+        self, forge: Forge, request: PullRequest, proposal: Proposal, outcome: PullRequestOutcome
     ) -> PullRequestOutcome:
+        """Close an open proposal whose pull request was merged or closed on the forge."""
         if request.state == "open":
-            return told
+            return outcome
         place = format_forge_name(forge.name)
         if request.state == "merged":
             if not self._has(proposal.content.target, request.merge_sha):
-                return told._replace(waits="not_fetched")
+                return outcome._replace(waits="not_fetched")
             if proposal.tip != request.head_sha:
-                return told._replace(waits="gone_on")
+                return outcome._replace(waits="gone_on")
             merged = (request.merge_sha or "")[:12]
             text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
         else:
-            events = self._workspace.proposing().list_events(proposal)
-            here = (one for one in events if not relay.is_from_forge(forge.name, one.author))
-            taken_up = [one.time for one in here if isinstance(one.body, Reopened)]
-            if taken_up and max(taken_up) > (request.ended or request.updated):
-                return told  # someone has decided otherwise since
+            events = self._workspace.proposal_actions().list_events(proposal)
+            own_events = (one for one in events if not relay.is_from_forge(forge.name, one.author))
+            reopened = [one.time for one in own_events if isinstance(one.body, Reopened)]
+            if reopened and max(reopened) > (request.ended or request.updated):
+                return outcome  # the proposal was reopened since
             text = f"Closed on {place}: {request.url}"
         closing = relay.build_closed_event(forge.name, request, text, self._ends(proposal))
-        new = self._workspace.proposing().relay(proposal.id, [closing])
-        return told._replace(done=("closed",) if new else ())
+        new = self._workspace.proposal_actions().relay(proposal.id, [closing])
+        return outcome._replace(done=("closed",) if new else ())
 
-    def _ended_here(
+    def _apply_end_of_proposal(
         self,
         forge: Forge,
         remote: str,
         request: PullRequest,
         proposal: Proposal,
-        told: PullRequestOutcome,
+        outcome: PullRequestOutcome,
         *,
         pushed: bool,
     ) -> PullRequestOutcome:
-        told = told._replace(waits=None)
+        """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
+        outcome = outcome._replace(waits=None)
         if request.state != "open":
             self._settle(proposal)
-            return told
+            return outcome
         closed = proposal.content.closed_by
         if (
             proposal.state is ProposalState.CLOSED
             and closed is not None
             and relay.is_from_forge(forge.name, closed)
         ):
-            taking = relay.build_reopened_event(forge.name, request, self._ends(proposal))
-            new = self._workspace.proposing().relay(proposal.id, [taking])
-            return told._replace(done=("reopened",) if new else ())
+            reopening = relay.build_reopened_event(forge.name, request, self._ends(proposal))
+            new = self._workspace.proposal_actions().relay(proposal.id, [reopening])
+            return outcome._replace(done=("reopened",) if new else ())
         if proposal.state is ProposalState.MERGED:
-            landing = proposal.merge_record
-            commit = landing.commit or landing.tip if landing is not None else None
+            record = proposal.merge_record
+            commit = record.commit or record.tip if record is not None else None
             if pushed or not self._was_pushed(remote, proposal.content.target, commit):
-                return told  # the forge sees by itself that it has been merged, once it has the commits
+                return outcome  # the forge detects the merge itself, once it has the commits
             text = f"Merged here as {commit}."
         else:
             text = "Closed where it was proposed."
-        # In this order: whoever may comment and not close would be told the same in each round.
+        # Close first: a token that may comment but not close would add the same comment in each round.
         forge.close(request.number)
         self._settle(proposal)
         forge.comment(request.number, f"{text}\n\n{format_marker(proposal.id)}")
-        return told._replace(done=("closed_there",), state="closed")
+        return outcome._replace(done=("closed_there",), state="closed")
 
     def _ends(self, proposal: Proposal) -> int:
-        """Return how often a proposal was closed, which identifies each end."""
-        events = self._workspace.proposing().list_events(proposal)
+        """Return the number of times a proposal was closed, which identifies each end."""
+        events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)
 
     def _has(self, target: str, commit: str | None) -> bool:
-        """Return True if the target here has a commit of the forge's."""
+        """Return True if the local target has a commit of the forge."""
         git = self._workspace.git
         tip = git.tip(target)
         return commit is not None and tip is not None and git.has(commit) and git.is_descendant(tip, commit)
@@ -334,72 +343,72 @@ class PullRequestFollower:
         theirs = git.commit_at(tracking_ref(remote, target))
         return theirs is not None and commit is not None and git.is_descendant(theirs, commit)
 
-    def _kept(self, request: PullRequest) -> _Seen | None:
+    def _find_cached(self, request: PullRequest) -> _Seen | None:
         """Return the cached state of a pull request that has not changed since it was read."""
         seen = self._seen.get(request.number)
         if seen is None or (seen.updated, seen.head) != (request.updated, request.head_sha):
             return None
         return seen if self._clock() < seen.until else None
 
-    def _keep(self, request: PullRequest, conflict: bool) -> None:
-        if len(self._seen) >= _KEPT:
+    def _cache(self, request: PullRequest, conflict: bool) -> None:
+        if len(self._seen) >= _CACHE_SIZE:
             self._seen.clear()
-        until = self._clock() + _KEPT_SECONDS
+        until = self._clock() + _CACHE_SECONDS
         self._seen[request.number] = _Seen(request.updated, request.head_sha, conflict, until)
 
     def _settle(self, proposal: Proposal) -> None:
         if proposal.is_open:
             return
-        if len(self._settled) >= _KEPT:
+        if len(self._settled) >= _CACHE_SIZE:
             self._settled.clear()
         self._settled.add((proposal.id, proposal.state))
 
 
 _DONE = {
-    "closed": "closed, as it was there",
-    "reopened": "reopened, as it was there",
-    "closed_there": "closed there, as it was here",
+    "closed": "closed, as on the forge",
+    "reopened": "reopened, as on the forge",
+    "closed_there": "closed on the forge, as here",
 }
 
 
-def round_to_data(followed: ForgeRound | None) -> dict[str, object] | None:
+def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
     """Return a round as data; None without one."""
-    if followed is None:
+    if forge_round is None:
         return None
-    error = followed.error
+    error = forge_round.error
     return {
-        "forge": followed.forge,
-        "pull_requests": [{**one._asdict(), "done": list(one.done)} for one in followed.pull_requests],
+        "forge": forge_round.forge,
+        "pull_requests": [{**one._asdict(), "done": list(one.done)} for one in forge_round.pull_requests],
         "error": None if error is None else {"code": error.code, "message": error.message, "fix": error.fix},
     }
 
 
-def format_round(followed: ForgeRound) -> list[str]:
-    """Return lines on the forge's changes and the remaining work; empty without any."""
-    place = format_forge_name(followed.forge)
-    lines = [line for one in followed.pull_requests for line in _lines(one, place)]
-    if followed.error is not None:
-        lines.append(f"{place} was not followed to the end: {followed.error.message}.")
-        lines.append(f"  next: {followed.error.fix}")
+def format_round(forge_round: ForgeRound) -> list[str]:
+    """Return lines about the imported changes and the remaining work; empty without any."""
+    place = format_forge_name(forge_round.forge)
+    lines = [line for one in forge_round.pull_requests for line in _lines(one, place)]
+    if forge_round.error is not None:
+        lines.append(f"{place} was not checked completely: {forge_round.error.message}.")
+        lines.append(f"  next: {forge_round.error.fix}")
     return lines
 
 
 def _lines(one: PullRequestOutcome, place: str) -> Iterator[str]:
-    what = [_counted(one.reviews, "review"), _counted(one.comments, "comment"), *map(_DONE.get, one.done)]
-    told = [words for words in what if words]
-    if told:
-        yield f"Proposal {one.proposal}, {place} {one.number}: {', '.join(told)}."
+    changes = [_counted(one.reviews, "review"), _counted(one.comments, "comment"), *map(_DONE.get, one.done)]
+    reported = [change for change in changes if change]
+    if reported:
+        yield f"Proposal {one.proposal}, {place} {one.number}: {', '.join(reported)}."
     match one.waits:
         case "conflict":
-            yield f"Proposal {one.proposal} is in conflict with its target on {place}."
+            yield f"Proposal {one.proposal} has conflicts with its target on {place}."
             yield f"  next: docyard proposals refresh {one.proposal}"
         case "not_fetched":
-            yield f"Proposal {one.proposal} was merged on {place}; its target here does not have that yet."
+            yield f"Proposal {one.proposal} was merged on {place}; the local target lacks the merge."
             yield "  next: docyard sync --fetch"
         case "gone_on":
-            yield f"Proposal {one.proposal} was merged on {place} without the last commits that it has here."
+            yield f"Proposal {one.proposal} was merged on {place} without its last local commits."
             yield f"  next: docyard proposals submit {one.proposal}, or close {one.proposal}"
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'} taken in" if count else ""
+    return f"{count:,} {noun}{'' if count == 1 else 's'} imported" if count else ""

@@ -1,13 +1,11 @@
-"""A proposal becomes a pull request: its branch is pushed, and one pull request of it is opened or updated.
+"""The pull request of a proposal: push its branch, then open or update one pull request.
 
-Which one it is, is stored nowhere: the forge knows it by its branch. That one was opened is said in the
-discussion, where people find its link.
+The id of the pull request is not stored: the forge finds it by its branch. Its link is added to the
+discussion. A pull request has the proposal's title, its description, and the changes by section.
 
-What a pull request says of its proposal: the title, the description, and the changes by section.
-
-A forge acts on what it reads there: it calls people by `@name`, closes issues by `fixes #1`. These texts are
-an author's and a document's, and are sent with the token of somebody else, so all of that is made to be text
-and nothing more, by characters that nobody sees.
+A forge executes some texts of a description: `@name` notifies a user, `fixes #1` closes an issue. These texts
+come from authors and documents, but are sent with another user's token. So they are escaped with invisible
+characters.
 """
 
 from __future__ import annotations
@@ -31,21 +29,21 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 MAX_DESCRIPTION_CHARS = 65_536
-"""Characters of a description: GitHub's limit; the others take more."""
+"""Maximum length of a description: GitHub's limit; other forges allow more."""
 
-_ROOM = MAX_DESCRIPTION_CHARS - 536  # for headings and the marker
-_DESCRIPTION = 20_000
-_TITLE = 250  # GitHub takes 256, GitLab and Gitea 255
-_FILES = 50
-_UNSEEN = "\u200b"
+_BUDGET = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
+_MAX_DESCRIPTION = 20_000
+_MAX_TITLE = 250  # GitHub allows 256, GitLab and Gitea 255
+_MAX_FILES = 50
+_INVISIBLE = "\u200b"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
-_ACTED_ON = re.compile(
+_EXECUTED = re.compile(
     r"(?<![A-Za-z0-9])@(?=[\w\\])"  # a person or a group
     r"|(?<![A-Za-z])GH-(?=\d)"
     r"|[#!&$%](?=\d)"  # an issue, a merge request, an epic, a snippet, a milestone
-    r"|&(?=#|commat;|num;|excl;)"  # any of these, written as an entity
-    r"|<(?=[A-Za-z/!?])"  # HTML, which may hide what follows it
+    r"|&(?=#|commat;|num;|excl;)"  # any of these as an entity
+    r"|<(?=[A-Za-z/!?])"  # HTML, which may hide the text after it
 )
 
 _COMMAND = re.compile(r"^([ \t>]*)/(?=[a-zA-Z])", re.MULTILINE)  # a quick action of GitLab
@@ -58,12 +56,12 @@ _CLOSING = re.compile(
 
 def get_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
-    found = neutralize_commands(proposal.content.title)  # which takes room too
-    return found if len(found) <= _TITLE else found[: _TITLE - 1] + "…"
+    found = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
+    return found if len(found) <= _MAX_TITLE else found[: _MAX_TITLE - 1] + "…"
 
 
 def format_marker(id: str) -> str:
-    """Return the line by which a pull request names its proposal; readers do not see it."""
+    """Return the hidden line of a description that names the proposal."""
     return f"<!-- docyard proposal {id} -->"
 
 
@@ -71,30 +69,30 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
     """Return the description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
     parts = []
     if proposal.content.description:
-        parts.append(_description(proposal.content.description))
-    room = _ROOM - sum(map(len, parts))
-    parts += _told(changes, room)
+        parts.append(_format_description(proposal.content.description))
+    budget = _BUDGET - sum(map(len, parts))
+    parts += _format_changes(changes, budget)
     parts.append(format_marker(proposal.id))
-    # The name of a file may be no text; a mark stands for what is not.
+    # Bytes of a file name that are not UTF-8 become question marks.
     return "\n\n".join(parts).encode("utf-8", "replace").decode()
 
 
 def neutralize_commands(text: str) -> str:
     """Return a text that mentions no user, closes no issue and hides nothing on a forge."""
     text = _COMMAND.sub(r"\1\\/", text)
-    text = _ACTED_ON.sub(lambda found: found[0] + _UNSEEN, text)
-    return _CLOSING.sub(lambda found: found[0][0] + _UNSEEN + found[0][1:], text)
+    text = _EXECUTED.sub(lambda found: found[0] + _INVISIBLE, text)
+    return _CLOSING.sub(lambda found: found[0][0] + _INVISIBLE + found[0][1:], text)
 
 
-def _description(text: str) -> str:
-    if len(text) > _DESCRIPTION:
-        text = f"{text[:_DESCRIPTION].rpartition(chr(10))[0] or text[:_DESCRIPTION]}"
-        return f"{_ended(neutralize_commands(text))}\n\nThe rest of the description is in the proposal."
-    return _ended(neutralize_commands(text))
+def _format_description(text: str) -> str:
+    if len(text) > _MAX_DESCRIPTION:
+        text = f"{text[:_MAX_DESCRIPTION].rpartition(chr(10))[0] or text[:_MAX_DESCRIPTION]}"
+        return f"{_close_fence(neutralize_commands(text))}\n\nThe rest of the description is in the proposal."
+    return _close_fence(neutralize_commands(text))
 
 
-def _ended(text: str) -> str:
-    """Return a text whose last code block does not go on behind it (CommonMark 0.31 §4.5)."""
+def _close_fence(text: str) -> str:
+    """Return a text whose last fenced code block is closed (CommonMark 0.31 §4.5)."""
     fence = ""
     for line in text.splitlines():
         found = _FENCE.fullmatch(line)
@@ -108,41 +106,41 @@ def _ended(text: str) -> str:
     return f"{text}\n{fence}" if fence else text
 
 
-def _told(changes: CommitChanges, room: int) -> list[str]:
-    """Return the changes by section, in at most `room` characters, and what is not told of them."""
+def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
+    """Return the changes by section, in at most `budget` characters, and a note about omitted ones."""
     parts = []
     if changes.documents:
-        most = room - 2_000
-        told = neutralize_commands(format_markdown(changes.documents, most))
-        while len(told) > room - 1_000 and most > 0:
-            # What makes it harmless takes room too.
-            most -= len(told) - (room - 1_000) + 100
-            told = neutralize_commands(format_markdown(changes.documents, max(most, 0)))
-        parts.append(told.strip("\n"))
+        max_chars = budget - 2_000
+        text = neutralize_commands(format_markdown(changes.documents, max_chars))
+        while len(text) > budget - 1_000 and max_chars > 0:
+            # Escaping adds characters.
+            max_chars -= len(text) - (budget - 1_000) + 100
+            text = neutralize_commands(format_markdown(changes.documents, max(max_chars, 0)))
+        parts.append(text.strip("\n"))
     if changes.files:
-        names = [neutralize_commands(f"- {_code(file)}") for file in changes.files[:_FILES]]
+        names = [neutralize_commands(f"- {_code(file)}") for file in changes.files[:_MAX_FILES]]
         more = len(changes.files) - len(names)
         names += [f"- and {more:,} more"] if more else []
         listed = "Other files:\n\n" + "\n".join(names)
-        if sum(map(len, parts)) + len(listed) <= room:
+        if sum(map(len, parts)) + len(listed) <= budget:
             parts.append(listed)
         else:
             parts.append(f"Other files: {len(changes.files):,}.")
     if changes.reason:
-        parts.append(f"Not all is told: {neutralize_commands(changes.reason)}.")
+        parts.append(f"Some changes are not shown: {neutralize_commands(changes.reason)}.")
     return parts
 
 
 def _code(name: str) -> str:
-    """Return a file's name as a code span; one that holds backticks is shown without them."""
+    """Return a file's name as a code span, with apostrophes instead of backticks."""
     return f"`{name.replace('`', chr(39))}`"
 
 
-_ROUNDS = 3
+_MAX_UPDATES = 3
 
 
 class OpenedPullRequest(NamedTuple):
-    """A proposal's pull request; `is_new` if it was just opened, `unsent` is why the words did not travel."""
+    """A proposal's pull request; `is_new` if it was just opened. `send_error` is the error of the push."""
 
     pull_request: PullRequest
     is_new: bool
@@ -152,97 +150,98 @@ class OpenedPullRequest(NamedTuple):
 def open_pull_request(
     workspace: Workspace, proposal: Proposal, forge: Forge, access: Access
 ) -> OpenedPullRequest:
-    """Push a proposal's branch and its words, then open its pull request, or bring the one it has up to date.
+    """Push a proposal's branch and its discussion, then open or update its pull request.
 
-    Done twice, or by two at once, it comes to one pull request, which says what the proposal says last.
+    Two calls, even at the same time, result in one pull request with the proposal's last state.
     Raises what `push_proposal` raises, and ForgeError.
     """
-    unsent = push_proposal(workspace, access, proposal.content.branch)
-    new = _new(workspace, proposal)
+    send_error = push_proposal(workspace, access, proposal.content.branch)
+    new = _describe_proposal(workspace, proposal)
     found = forge.find(new.head_branch, new.target)
     if found is not None and found.state == "merged" and found.head_sha == proposal.tip:
-        return OpenedPullRequest(found, False, unsent)
-    done = _done(forge, found, new)
-    if not done.pull_request.is_of(new.head_branch, new.target):
-        raise ForgeUnclear(relay.format_forge_name(forge.name), "it is of another pull request")
-    done = done._replace(pull_request=_up_to_date(workspace, proposal, forge, done.pull_request, new))
-    return done._replace(
-        send_error=_said(workspace, proposal, forge, done._replace(send_error=unsent), access)
-    )
+        return OpenedPullRequest(found, False, send_error)
+    opened = _open_or_update(forge, found, new)
+    request = opened.pull_request
+    if not request.is_of(new.head_branch, new.target):
+        problem = f"the response is for pull request {request.number}, which has another branch or target"
+        raise ForgeUnclear(relay.format_forge_name(forge.name), problem)
+    request = _update_until_current(workspace, proposal, forge, request, new)
+    opened = OpenedPullRequest(request, opened.is_new, send_error)
+    return opened._replace(send_error=_record_link(workspace, proposal, forge, opened, access))
 
 
-def _new(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
+def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
     return NewPullRequest(
         get_title(proposal),
-        build_description(proposal, workspace.reviewing().changes(proposal)),
+        build_description(proposal, workspace.proposal_reviews().changes(proposal)),
         proposal.content.branch,
         proposal.content.target,
     )
 
 
-def _up_to_date(
-    workspace: Workspace, proposal: Proposal, forge: Forge, found: PullRequest, said: NewPullRequest
+def _update_until_current(
+    workspace: Workspace, proposal: Proposal, forge: Forge, found: PullRequest, sent: NewPullRequest
 ) -> PullRequest:
-    """Return the pull request, in which another may have said newer words than were said in it now.
+    """Update the pull request while the proposal changes, and return it.
 
-    Whoever is the last to write looks again after that, so the last words stay.
+    The proposal is read again after each update, so that the last of several writers leaves the newest text.
     """
-    for _ in range(_ROUNDS):
-        new = _new(workspace, workspace.proposing().find(proposal.id))
-        if new == said:
+    for _ in range(_MAX_UPDATES):
+        new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
+        if new == sent:
             break
-        found, said = _brought_up_to_date(forge, found, new), new
+        found, sent = _update(forge, found, new), new
     return found
 
 
-def _done(forge: Forge, found: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
+def _open_or_update(forge: Forge, found: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
     if found is not None and found.state == "open":
-        return OpenedPullRequest(_brought_up_to_date(forge, found, new), False, None)
+        return OpenedPullRequest(_update(forge, found, new), False, None)
     if found is not None and found.state == "closed":
         try:
-            return OpenedPullRequest(_reopened(forge, found, new), False, None)
+            return OpenedPullRequest(_reopen(forge, found, new), False, None)
         except (ForgeConflict, ForgeRefused):
-            pass  # as where its branch was gone for a while: another one is opened
-    return _opened(forge, new)
+            pass  # such as after its branch was deleted: open a new one
+    return _open(forge, new)
 
 
-def _said(
-    workspace: Workspace, proposal: Proposal, forge: Forge, done: OpenedPullRequest, access: Access
+def _record_link(
+    workspace: Workspace, proposal: Proposal, forge: Forge, opened: OpenedPullRequest, access: Access
 ) -> WorkspaceError | None:
-    """Say where the pull request is, once, and send that; why it did not travel.
+    """Add the link of the pull request to the discussion once, and push it; return the error of the push.
 
-    Also where it was opened before: whoever opened it may have been stopped before it was said.
+    An existing pull request may lack its link, because the process that opened it may have been stopped.
     """
-    found = done.pull_request
+    found = opened.pull_request
     if not found.url:
-        return done.send_error
+        return opened.send_error
     try:
-        new = workspace.proposing().relay(
+        new = workspace.proposal_actions().relay(
             proposal.id, [relay.build_opened_event(forge.name, found, proposal)]
         )
-        return push_proposal(workspace, access, proposal.content.branch) if new else done.send_error
+        return push_proposal(workspace, access, proposal.content.branch) if new else opened.send_error
     except WorkspaceError as error:
         return error
 
 
-def _opened(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
+def _open(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
     try:
         return OpenedPullRequest(forge.open(new), True, None)
     except (ForgeConflict, ForgeRefused, ForgeUnreachable):
-        # Another was first, for which each forge has a status of its own, or it was done and the answer was
-        # lost: the forge is asked what it has.
+        # Another caller opened one first, or the response was lost. The status for this differs by forge, so
+        # read the current pull request.
         found = forge.find(new.head_branch, new.target)
         if found is None or found.state != "open":
             raise
-        return OpenedPullRequest(_brought_up_to_date(forge, found, new), False, None)
+        return OpenedPullRequest(_update(forge, found, new), False, None)
 
 
-def _reopened(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
+def _reopen(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
     forge.update(found.number, state="open")
-    return _brought_up_to_date(forge, forge.get(found.number), new)
+    return _update(forge, forge.get(found.number), new)
 
 
-def _brought_up_to_date(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
+def _update(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
     title = None if found.title == join_lines(new.title) else new.title
     body = None if found.body == remove_controls(new.body) else new.body
     if title is None and body is None:

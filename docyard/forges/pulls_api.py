@@ -34,7 +34,7 @@ class PullsApi(ABC):
         self._http = ForgeTransport(self._title, place.api, marks, place.token, patience)
 
     def close_connections(self) -> None:
-        """Close its connection."""
+        """Close the connection to the forge."""
         self._http.close_connections()
 
     def open(self, new: NewPullRequest) -> PullRequest:
@@ -108,7 +108,7 @@ class PullsApi(ABC):
             head_branch=self._branch(head),
             head_sha=head.sha("sha") or "",
             target=fields.nested("base").line("ref"),
-            # Before the merge, GitHub names here a merge that it has made for trial.
+            # Before the merge, GitHub returns its own test merge here.
             merge_sha=fields.sha("merge_commit_sha") if is_merged else None,
             mergeable=fields.flag("mergeable") if state == "open" else None,
             author=fields.name_of("user", "login"),

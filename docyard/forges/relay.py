@@ -34,12 +34,12 @@ NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
 """The display names of the forges, which are also the client of their events."""
 
 TOOL = "forge"
-_FULL = 40
+_SHA_CHARS = 40
 _OWN = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
-"""How what Docyard itself wrote on a forge ends, so that it is not heard again as another's."""
+"""The last line of a comment that Docyard wrote on a forge, which is not imported again."""
 
 _OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
-"""The link in the text of a comment that was written before the link was a field."""
+"""The link in the text of an old comment, from before the link was a separate field."""
 
 
 def format_forge_name(forge: str) -> str:
@@ -64,18 +64,18 @@ def build_opened_event(forge: str, request: PullRequest, proposal: Proposal) -> 
     """Return the event that a proposal has a pull request, with its link."""
     text = f"Opened as pull request [{request.number}]({request.url})."
     key = f"{forge} pull request {request.number} opened"
-    words = Commented(text, None, proposal.tip, pull_request=request.url)
-    return RelayedEvent(words, build_author(forge, format_forge_name(forge)), key)
+    body = Commented(text, None, proposal.tip, pull_request=request.url)
+    return RelayedEvent(body, build_author(forge, format_forge_name(forge)), key)
 
 
 def find_link(events: Sequence[Event]) -> str | None:
     """Return the link of the last opened pull request."""
     for event in reversed(events):
-        words = event.body
-        if isinstance(words, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
-            if words.pull_request is not None:
-                return words.pull_request
-            if old := _OPENED.fullmatch(words.text):
+        body = event.body
+        if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
+            if body.pull_request is not None:
+                return body.pull_request
+            if old := _OPENED.fullmatch(body.text):
                 return old[1]
     return None
 
@@ -85,18 +85,19 @@ def reviews_to_events(
     found: Sequence[ForgeReview],
     request: PullRequest,
     proposal: Proposal,
-    said: Sequence[Event],
+    events: Sequence[Event],
 ) -> Iterator[RelayedEvent]:
     """Convert reviews to events: verdicts on the reviewed commits.
 
-    If the forge does not report the commit, it is the last submitted one before the review, from `said`.
+    If the forge does not report the commit, it is the last commit that `events` submitted before the review.
     """
     for one in found:
-        words = _review(forge, one, one.commit or _submitted(said, one) or request.head_sha, proposal)
-        if words is not None:
-            # What a forge lets be changed under one id, such as by a dismissal, is another saying.
+        commit = one.commit or _last_submitted(events, one) or request.head_sha
+        body = _review(forge, one, commit, proposal)
+        if body is not None:
+            # A forge may change the verdict of an id, as by a dismissal; each verdict is a separate event.
             key = f"{forge} review {one.id} {one.verdict}"
-            yield RelayedEvent(words, build_author(forge, one.author), key)
+            yield RelayedEvent(body, build_author(forge, one.author), key)
 
 
 def comments_to_events(
@@ -106,8 +107,8 @@ def comments_to_events(
     for one in found:
         is_own = _OWN.fullmatch(one.text.strip().rpartition("\n")[2])
         if one.text.strip() and not is_own:
-            words = Commented(one.text[:MAX_TEXT], None, proposal.tip)
-            yield RelayedEvent(words, build_author(forge, one.author), f"{forge} comment {one.id}")
+            body = Commented(one.text[:MAX_TEXT], None, proposal.tip)
+            yield RelayedEvent(body, build_author(forge, one.author), f"{forge} comment {one.id}")
 
 
 def build_closed_event(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
@@ -123,16 +124,16 @@ def build_reopened_event(forge: str, request: PullRequest, times: int) -> Relaye
     return RelayedEvent(Reopened(text), build_author(forge, format_forge_name(forge)), key)
 
 
-def _submitted(said: Sequence[Event], one: ForgeReview) -> str | None:
+def _last_submitted(events: Sequence[Event], one: ForgeReview) -> str | None:
     """Return the last commit submitted before a review; None without one."""
-    before = (event.body for event in said if event.time <= one.time)
-    commits = [words.commit for words in before if isinstance(words, Submitted)]
+    before = (event.body for event in events if event.time <= one.time)
+    commits = [body.commit for body in before if isinstance(body, Submitted)]
     return commits[-1] if commits else None
 
 
 def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Reviewed | Commented | None:
     place, text = format_forge_name(forge), one.text[: MAX_TEXT - 200]
-    if len(commit) != _FULL:
+    if len(commit) != _SHA_CHARS:
         return None
     match one.verdict:
         case "approved":
@@ -142,11 +143,11 @@ def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Re
                 ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {place}.", commit
             )
         case "changes_requested":
-            # A submission came between that and now, which answers it.
+            # A later submission has already answered it.
             lead = f"Changes were requested on {place}, of an earlier version."
             return Reviewed(ReviewDecision.COMMENT, f"{lead}\n\n{text}".strip(), commit)
         case "dismissed":
-            lead = f"A review was dismissed on {place}. If it asked for changes, submit again to answer it."
+            lead = f"A review was dismissed on {place}. If it requested changes, submit again to answer it."
             return Commented(f"{lead}\n\n{text}".strip(), None, proposal.tip)
         case _:
             return Reviewed(ReviewDecision.COMMENT, text, commit) if text.strip() else None

@@ -1,4 +1,4 @@
-"""One round on the forge after each exchange with the remote, one at a time.
+"""One check of the forge after each exchange with the remote, one at a time.
 
 Imports are late: only a workspace with `[forge]` in its settings needs them.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class ForgeRounds:
-    """Follows the forge of a served branch. Safe in several threads.
+    """The checks of the forge of a served branch. Safe in several threads.
 
-    `access` tells what this user may show a forge, asked anew for each round.
+    `access` returns the forge settings of the environment; it is called again for each round.
     """
 
     def __init__(
@@ -41,22 +41,22 @@ class ForgeRounds:
     def follow(
         self, synced: SyncResult, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
     ) -> ForgeRound | None:
-        """Follow what happened on the forge, when the remote was fetched; None where there is no forge.
+        """Import the changes on the forge after a fetch; return None without a forge.
 
-        A forge that was asked too much of is left alone until it said it would answer again. Raises nothing
-        that a forge can be the reason of.
+        After a rate limit the forge is not called until its retry time; the last round is returned. Errors of
+        the forge are not raised: they are in the round.
         """
         try:
             if self.workspace.snapshot().config.forge is None:
                 return None
         except WorkspaceError:
-            return None  # whoever writes or reads is told of settings that cannot be used
+            return None  # other calls report invalid settings
         with self._lock:
             if self._not_before is not None and self._clock() < self._not_before[0]:
                 return self._not_before[1]
-            return self._followed(synced, branches, numbers)
+            return self._run_round(synced, branches, numbers)
 
-    def _followed(
+    def _run_round(
         self, synced: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
     ) -> ForgeRound | None:
         from docyard.forges.choice import open_forge

@@ -21,14 +21,14 @@ from docyard.forges.errors import (
 from workspace.git.remotes.exchange import clean_message
 
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
-_LEFT = ("x-ratelimit-remaining", "ratelimit-remaining")
-_WORDS = ("message", "error", "error_description", "errors")
-_DEPTH = 4
-_MOST = 20
+_REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
+_REASON_FIELDS = ("message", "error", "error_description", "errors")
+_MAX_DEPTH = 4
+_MAX_REASONS = 20
 
 
 class ForgeResponse(NamedTuple):
-    """An answer: `data` is its JSON (None without any), `following` the URL of the next page of a list."""
+    """A response: `data` is its JSON (None without a body), `next_url` the URL of the next page of a list."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,7 +43,7 @@ def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | 
         return None
     if status == 429 or (status == 403 and _is_limited(headers)):
         return ForgeLimited(forge, status, _retry_after(headers))
-    reason = clean_message("; ".join(dict.fromkeys(_said(answer.data))), (secret,))
+    reason = clean_message("; ".join(dict.fromkeys(_reasons(answer.data))), (secret,))
     match status:
         case 401 | 403:
             return ForgeDenied(forge, status, reason)
@@ -58,7 +58,7 @@ def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | 
             found.details["retry_after"] = _retry_after(headers)
             return found
         case _:
-            return ForgeUnreachable(forge, f"it answers with {status}, which is no answer")
+            return ForgeUnreachable(forge, f"its response has the invalid status {status}")
 
 
 def get_retry_delay(error: ForgeError) -> float | None:
@@ -68,39 +68,39 @@ def get_retry_delay(error: ForgeError) -> float | None:
 
 
 def _is_limited(headers: Mapping[str, str]) -> bool:
-    """Return True if a refusal is by a rate limit, as GitHub's primary and secondary limits say it."""
-    return "retry-after" in headers or any(headers.get(name) == "0" for name in _LEFT)
+    """Return True if a rate limit is the cause, by the headers of GitHub's primary and secondary limits."""
+    return "retry-after" in headers or any(headers.get(name) == "0" for name in _REMAINING)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    said = headers.get("retry-after", "").strip()
-    if said.isdecimal() and len(said) < 10:
-        return float(said)
-    if said:
+    value = headers.get("retry-after", "").strip()
+    if value.isdecimal() and len(value) < 10:
+        return float(value)
+    if value:
         with suppress(ValueError, OverflowError):
-            return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     for name in _RESETS:
         if headers.get(name, "").isdecimal() and len(headers[name]) < 12:
             return max(0.0, float(headers[name]) - time.time())
     return None
 
 
-def _said(data: object, depth: int = _DEPTH) -> Iterator[str]:
-    """Yield the reasons in an error's JSON, whichever of the shapes it has that forges use."""
+def _reasons(data: object, depth: int = _MAX_DEPTH) -> Iterator[str]:
+    """Yield the reasons in the JSON of an error, in any of the formats of forges."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, list) and depth:
-        for one in data[:_MOST]:
-            yield from _said(one, depth - 1)
+        for one in data[:_MAX_REASONS]:
+            yield from _reasons(one, depth - 1)
     elif isinstance(data, dict) and depth:
-        named = [data[name] for name in _WORDS if name in data]
+        named = [data[name] for name in _REASON_FIELDS if name in data]
         if named:
             for one in named:
-                yield from _said(one, depth - 1)
+                yield from _reasons(one, depth - 1)
         elif {"field", "code"} <= data.keys():
             yield f"{data['field']}: {data['code']}"
         else:
-            # GitLab names the field, and says below it what is wrong.
-            for field, one in list(data.items())[:_MOST]:
-                for words in _said(one, depth - 1):
+            # GitLab maps the name of a field to its problems.
+            for field, one in list(data.items())[:_MAX_REASONS]:
+                for words in _reasons(one, depth - 1):
                     yield words if field == "base" else f"{field}: {words}"

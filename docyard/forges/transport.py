@@ -1,12 +1,12 @@
-"""Speaking with a forge over HTTP: bounded in time, in size and in tries; the token goes to its origin alone.
+"""HTTP calls to a forge, limited in time, size and attempts. The token is sent to its origin only.
 
-What a forge answers is JSON, or else an error of `errors.py`. Nothing here knows which forge it is.
+A response is JSON, or else an error of `errors.py`. This module is independent of the kind of forge.
 
-Tries are counted here: httpx2's `retries` are for connecting alone and wait for no Retry-After, and what is
-specific (the wait that the forge asks for, the limit of all tries together, never a second POST) would be as
-long as a hook of `stamina`, which brings `tenacity` along.
+Attempts are counted here: httpx2's `retries` cover only connecting, and ignore Retry-After. The rules (the
+forge's delay, one limit for all attempts, never a second POST) would be as long as a hook of `stamina`, which
+also requires `tenacity`.
 
-Fields of a forge's JSON, each with the kind that its API documents, and fit to be shown.
+`Fields` reads a forge's JSON: it checks the documented type of each field, and makes texts safe to display.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from docyard.forges.errors import ForgeError, ForgeUnclear, ForgeUnreachable
 from docyard.forges.statuses import ForgeResponse, build_error, get_retry_delay
 from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
-_REDIRECTS = 3
-_PASSED_ON = (301, 302, 303, 307, 308)
-_SAME_METHOD = (307, 308)
-_PASSING = (429, 502, 503, 504)
-_CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+_MAX_REDIRECTS = 3
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+_SAME_METHOD_STATUSES = (307, 308)
+_RETRY_STATUSES = (429, 502, 503, 504)
+_CONNECTED_EVENTS = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class TransportLimits(NamedTuple):
-    """How long and how much a forge may take; times are in seconds.
+    """The limits of a call; times are in seconds.
 
-    `total` bounds one call with all its tries, `pages` and `bytes` what one list, and one answer, may have.
-    Between two tries lies `pause`, doubled each time, or what the forge asks for: if that is more than
-    `longest_pause`, the call fails at once and says when it may be tried again.
+    `total` limits one call with all its attempts, `pages` one list, and `bytes` one response. The delay
+    between two attempts is `pause`, doubled each time, or the forge's delay. A delay above `longest_pause`
+    fails the call at once; the error then contains the delay.
     """
 
     connect: float = 5.0
@@ -55,9 +55,9 @@ class TransportLimits(NamedTuple):
 
 
 class ForgeTransport:
-    """Calls of one API, whose paths count from `base`. Safe in several threads, one call at a time.
+    """Calls of one API, with paths relative to `base`. Safe in several threads, one call at a time.
 
-    `title` is the forge's name in messages, `secret` the token, which never stands in one. `marks` are the
+    `title` is the forge's name in messages. `secret` is the token, which no message contains. `marks` are the
     headers of each request.
     """
 
@@ -69,18 +69,18 @@ class ForgeTransport:
         self._origin = _origin(httpx2.URL(base))
         self._secret = secret
         self._patience = patience
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        is_far = httpx2.URL(base).scheme == "https"
+        is_remote = httpx2.URL(base).scheme == "https"
         self._client = httpx2.Client(
-            # No compression: what is unpacked could be of any size.
+            # No compression: the decompressed response could have any size.
             headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **marks},
             timeout=httpx2.Timeout(patience.read, connect=patience.connect),
-            # One connection, so that its socket is known when time is up.
+            # One connection, so that its socket is known at the timeout.
             limits=httpx2.Limits(max_connections=1),
-            # Proxies and authorities of the system count, but nothing is sent to them about this machine.
-            trust_env=is_far,
-            auth=_as_it_is,
+            # The system's proxies and certificate authorities apply, but not for this machine.
+            trust_env=is_remote,
+            auth=_unchanged_request,
             follow_redirects=False,
         )
 
@@ -90,136 +90,139 @@ class ForgeTransport:
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return the JSON at a path. Raises ForgeError."""
-        return self._asked("GET", self._url(path, query), None, repeats=True).data
+        return self._call("GET", self._url(path, query), None, repeats=True).data
 
     def pages(self, path: str, **query: str | int) -> list[Any]:
-        """Return a list, page after page; of one that has more than 20, its beginning. Raises ForgeError."""
+        """Return the items of a list, of at most 20 pages. Raises ForgeError."""
         url, found = self._url(path, query), list[Any]()
         for _ in range(self._patience.pages):
-            answer = self._asked("GET", url, None, repeats=True)
-            if not isinstance(answer.data, list):
-                raise self._nonsense("it is no list")
-            found += answer.data
-            following = answer.next_url
-            if following is None and answer.headers.get("x-next-page", "").isdigit():
-                following = str(url.copy_set_param("page", answer.headers["x-next-page"]))
-            if following is None:
+            response = self._call("GET", url, None, repeats=True)
+            if not isinstance(response.data, list):
+                raise self._invalid("the response must be a list")
+            found += response.data
+            next_url = response.next_url
+            if next_url is None and response.headers.get("x-next-page", "").isdigit():
+                next_url = str(url.copy_set_param("page", response.headers["x-next-page"]))
+            if next_url is None:
                 break
-            url = self._within(url, following)
+            url = self._resolve_link(url, next_url)
         return found
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, repeats: bool = False) -> Any:
         """Send a change; `repeats` if it is idempotent. Raises ForgeError."""
-        return self._asked(method, self._url(path, {}), body, repeats=repeats).data
+        return self._call(method, self._url(path, {}), body, repeats=repeats).data
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
         return httpx2.URL(self._base + path, params=dict(query) or None)
 
-    def _within(self, url: httpx2.URL, link: str) -> httpx2.URL:
-        """Return a URL that an answer names, if the token may be shown there."""
+    def _resolve_link(self, url: httpx2.URL, link: str) -> httpx2.URL:
+        """Return a URL of a response. Raises ForgeUnreachable if the token may not be sent to it."""
         try:
             found = url.join(link)
         except httpx2.InvalidURL:
-            raise self._nonsense("it leads nowhere") from None
+            raise self._invalid("a URL in the response is invalid") from None
         if _origin(found) != self._origin:
-            raise ForgeUnreachable(self.title, "it leads to another host, which is not shown the token")
+            problem = "the response redirects to another host, which may not receive the token"
+            raise ForgeUnreachable(self.title, problem)
         return found
 
-    def _nonsense(self, why: str) -> ForgeUnclear:
-        return ForgeUnclear(self.title, why)
+    def _invalid(self, problem: str) -> ForgeUnclear:
+        return ForgeUnclear(self.title, problem)
 
-    def _asked(
+    def _call(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, repeats: bool
     ) -> ForgeResponse:
         patience, until = self._patience, time.monotonic() + self._patience.total
-        with self._turn:
+        with self._lock:
             for attempt in range(1, patience.attempts + 1):
                 pause = patience.pause * 2.0 ** (attempt - 1)
-                error, may_pass = self._tried(method, url, body, until)
-                if isinstance(error, ForgeResponse):
-                    return error
-                asked = get_retry_delay(error)
-                wait = pause if asked is None else asked
-                is_over = attempt == patience.attempts or wait > patience.longest_pause
-                if not repeats or not may_pass or is_over or time.monotonic() + wait > until:
-                    raise error
+                result, may_retry = self._attempt(method, url, body, until)
+                if isinstance(result, ForgeResponse):
+                    return result
+                delay = get_retry_delay(result)
+                wait = pause if delay is None else delay
+                is_last = attempt == patience.attempts or wait > patience.longest_pause
+                if not repeats or not may_retry or is_last or time.monotonic() + wait > until:
+                    raise result
                 time.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _tried(
+    def _attempt(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
     ) -> tuple[ForgeResponse | ForgeError, bool]:
-        """Return one try: its answer, or what is wrong, and whether that may be otherwise in a moment."""
+        """Return the response or error of one attempt, and whether a retry may succeed."""
         try:
-            answer = self._followed(method, url, body, until)
+            response = self._follow_redirects(method, url, body, until)
         except httpx2.HTTPError as error:
             if time.monotonic() >= until:
-                reason = f"it took more than {self._patience.total:g} seconds"
+                reason = f"the call took more than {self._patience.total:g} seconds"
                 return ForgeUnreachable(self.title, reason), False
             return ForgeUnreachable(self.title, _reason(error)), True
         except ForgeError as error:
             return error, False
-        wrong = build_error(self.title, answer, self._secret)
-        return (answer, False) if wrong is None else (wrong, answer.status in _PASSING)
+        failure = build_error(self.title, response, self._secret)
+        return (response, False) if failure is None else (failure, response.status in _RETRY_STATUSES)
 
-    def _followed(
+    def _follow_redirects(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
     ) -> ForgeResponse:
-        """Return the answer, also where it has moved within the same origin, as a renamed repository has."""
-        for _ in range(_REDIRECTS + 1):
-            answer = self._once(method, url, body, until)
-            if answer.status not in _PASSED_ON or "location" not in answer.headers:
-                return answer
-            if method != "GET" and answer.status not in _SAME_METHOD:
+        """Return the response after redirects within the same origin, as for a renamed repository."""
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = self._send_once(method, url, body, until)
+            if response.status not in _REDIRECT_STATUSES or "location" not in response.headers:
+                return response
+            if method != "GET" and response.status not in _SAME_METHOD_STATUSES:
                 break
-            url = self._within(url, answer.headers["location"])
-        raise ForgeUnreachable(self.title, "it leads from one place to another without end")
+            url = self._resolve_link(url, response.headers["location"])
+        raise ForgeUnreachable(self.title, "the response redirects too often")
 
-    def _once(
+    def _send_once(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
     ) -> ForgeResponse:
-        watch = threading.Timer(max(0.0, until - time.monotonic()), self._hang_up)
-        watch.daemon = True
-        watch.start()
+        watchdog = threading.Timer(max(0.0, until - time.monotonic()), self._shut_down_socket)
+        watchdog.daemon = True
+        watchdog.start()
         try:
-            with self._client.stream(method, url, json=body, extensions={"trace": self._seen}) as response:
+            with self._client.stream(
+                method, url, json=body, extensions={"trace": self._on_trace}
+            ) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
-                    raise self._nonsense("it is packed")
+                    raise self._invalid("the response is compressed")
                 data = bytearray()
                 for part in response.iter_raw():
                     data += part
                     if len(data) > self._patience.bytes:
-                        raise self._nonsense(f"it is larger than {self._patience.bytes:,} bytes")
-                following = response.links.get("next", {}).get("url")
+                        raise self._invalid(f"the response is larger than {self._patience.bytes:,} bytes")
+                next_url = response.links.get("next", {}).get("url")
                 return ForgeResponse(
-                    response.status_code, response.headers, following, self._read(response, bytes(data))
+                    response.status_code, response.headers, next_url, self._parse(response, bytes(data))
                 )
         finally:
-            watch.cancel()
+            watchdog.cancel()
 
-    def _read(self, response: httpx2.Response, data: bytes) -> Any:
+    def _parse(self, response: httpx2.Response, data: bytes) -> Any:
         if not data.strip():
             return None
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
             if response.is_success:
-                raise self._nonsense("it is no JSON") from None
-            return None  # the page of a proxy: its status says enough
+                raise self._invalid("the response is not JSON") from None
+            return None  # the page of a proxy, whose status is enough
 
-    def _seen(self, event: str, told: Mapping[str, Any]) -> None:
-        """Keep the socket of a connection that was just made."""
-        if event in _CONNECTED:
-            self._socket = told["return_value"].get_extra_info("socket")
+    def _on_trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Store the socket of a new connection."""
+        if event in _CONNECTED_EVENTS:
+            self._socket = info["return_value"].get_extra_info("socket")
 
-    def _hang_up(self) -> None:
-        """End a call whose time is up. Each of its reads may still be in time: a byte now and then."""
+    def _shut_down_socket(self) -> None:
+        """End a call at its timeout. A server that sends a byte now and then exceeds no timeout of a read."""
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def _as_it_is(request: httpx2.Request) -> httpx2.Request:
+def _unchanged_request(request: httpx2.Request) -> httpx2.Request:
     """Return the request unchanged: no other credentials, such as `.netrc`, may replace its token."""
     return request
 
@@ -242,46 +245,46 @@ def _reason(error: httpx2.HTTPError) -> str:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return "no connection in time"
         case httpx2.TimeoutException():
-            return "no answer in time"
+            return "no response in time"
         case httpx2.ConnectError() if _is_caused_by(error, ssl.SSLCertVerificationError):
-            return "its certificate is not valid"
+            return "its certificate is invalid"
         case httpx2.ConnectError():
             return "no connection"
         case httpx2.ProxyError():
-            return "the proxy does not let us through"
+            return "the proxy refused the connection"
         case _:
-            return "the connection ended before the answer was whole"
+            return "the connection ended before the response was complete"
 
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ODD = re.compile(r"[\s<>()\"'`\\^{|}]")
-_NAME = 100
-_LINE = 500
-_URL = 2_000
+_UNSAFE = re.compile(r"[\s<>()\"'`\\^{|}]")
+_MAX_NAME = 100
+_MAX_LINE = 500
+_MAX_URL = 2_000
 DELETED_USER = "ghost"
-"""The author of a deleted account's text, as forges show it."""
+"""The name that forges show for a deleted account."""
 
 
 class Fields:
-    """An object of an answer. Each reading raises ForgeUnclear for what is not of its kind."""
+    """An object in a response. Each method raises ForgeUnclear for a field of another type."""
 
     def __init__(self, forge: str, data: object) -> None:
         self._forge = forge
         if not isinstance(data, dict):
-            raise ForgeUnclear(forge, "it is no object")
+            raise ForgeUnclear(forge, "the response must be an object")
         self._data: dict[str, Any] = data
 
     def has(self, name: str) -> bool:
-        """Return True if a field is there, and not null."""
+        """Return True if a field exists, and is not null."""
         return self._data.get(name) is not None
 
     def line(self, name: str) -> str:
         """Return a text on one line, of at most 500 characters."""
-        return join_lines(self._text(name))[:_LINE]
+        return join_lines(self._text(name))[:_MAX_LINE]
 
     def text(self, name: str) -> str:
-        """Return a text of several lines, as it would be kept; "" for null."""
+        """Return a text of several lines, as an event stores it; "" for null."""
         found = remove_controls(self._text(name)) if self.has(name) else ""
         return found if len(found) <= MAX_TEXT else found[: MAX_TEXT - 1] + "…"
 
@@ -289,7 +292,7 @@ class Fields:
         """Return a number above 0."""
         found = self._data.get(name)
         if not isinstance(found, int) or isinstance(found, bool) or not 0 < found < 10**18:
-            raise self._wrong(name)
+            raise self._invalid(name)
         return found
 
     def flag(self, name: str) -> bool | None:
@@ -302,22 +305,27 @@ class Fields:
         try:
             found = datetime.fromisoformat(self._text(name))
             return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, OverflowError):  # such as the first moment of all, east of Greenwich
-            raise self._wrong(name) from None
+        except (ValueError, OverflowError):  # such as the year 1 with a positive UTC offset
+            raise self._invalid(name) from None
 
     def optional_time(self, name: str) -> datetime | None:
         """Return a time in UTC; None if the field is missing."""
         return self.time(name) if self.has(name) else None
 
     def sha(self, name: str) -> str | None:
-        """Return the id of a commit; None where there is none."""
+        """Return the id of a commit; None without one."""
         found = self._data.get(name)
         return found if isinstance(found, str) and _SHA.fullmatch(found) else None
 
     def url(self, name: str) -> str:
         """Return a link to the web that is safe in Markdown too; "" for anything else."""
         found = self._data.get(name)
-        if not isinstance(found, str) or not found.isprintable() or len(found) > _URL or _ODD.search(found):
+        if (
+            not isinstance(found, str)
+            or not found.isprintable()
+            or len(found) > _MAX_URL
+            or _UNSAFE.search(found)
+        ):
             return ""
         try:
             parts = urlsplit(found)
@@ -327,25 +335,25 @@ class Fields:
         return found if is_web else ""
 
     def name_of(self, name: str, key: str) -> str:
-        """Return the name of a user, who may be gone."""
+        """Return the name of a user, whose account may be deleted."""
         if not self.has(name):
             return DELETED_USER
-        return self.nested(name).line(key)[:_NAME] or DELETED_USER
+        return self.nested(name).line(key)[:_MAX_NAME] or DELETED_USER
 
     def nested(self, name: str) -> Fields:
         """Return an object in a field."""
         return Fields(self._forge, self._data.get(name))
 
     def nested_list(self, name: str) -> list[Fields]:
-        """Return the objects of a list in a field; none where there is no list."""
+        """Return the objects of a list in a field; empty without a list."""
         found = self._data.get(name)
         return [Fields(self._forge, one) for one in found] if isinstance(found, list) else []
 
     def _text(self, name: str) -> str:
         found = self._data.get(name)
         if not isinstance(found, str):
-            raise self._wrong(name)
+            raise self._invalid(name)
         return _SURROGATE.sub("�", found)
 
-    def _wrong(self, name: str) -> ForgeUnclear:
-        return ForgeUnclear(self._forge, f"'{name}' is not as documented")
+    def _invalid(self, name: str) -> ForgeUnclear:
+        return ForgeUnclear(self._forge, f"the field '{name}' of the response is invalid")

@@ -1,23 +1,22 @@
-"""What a forge tells of unasked: `POST /hooks/github`, `/hooks/gitlab` and `/hooks/gitea`.
+"""Webhooks of forges: `POST /hooks/github`, `/hooks/gitlab` and `/hooks/gitea`.
 
-    200  done, or done before, or a ping           401  the signature does not hold
-    202  nothing is to be done for such an event   404  no secret is set, or it is no hook of this forge
-    400  it is no JSON object                      413  over 1 MiB
-    422  it is of another repository               503  not applied: the forge is to send it again
+    200  done, done before, or a ping          401  the signature is invalid
+    202  the event is ignored                  404  no secret is set, or `[forge]` has another kind
+    400  the body is not a JSON object         413  the body is larger than 1 MiB
+    422  the event is for another repository   503  not applied: the forge should send it again
 
-A webhook says only that something happened; what it was, the remote and the forge are asked. So a replayed
-one can do nothing but ask again, and one that was done is not done twice.
+A webhook only triggers an exchange: the events themselves are read from the remote and the forge. So a
+replayed webhook triggers at most another exchange. The ids and bodies of recent webhooks are stored, so that
+each is applied once.
 
-Which webhooks were answered already: a bounded memory of their ids and their bodies.
-
-Whether a webhook was sent by who knows the secret, by the header of each forge.
+A webhook is authenticated by the secret, with the header of each forge:
 
     GitHub   X-Hub-Signature-256: sha256=HEX       HMAC-SHA256 of the body
-    Gitea    X-Gitea-Signature: HEX, or GitHub's   the same; Forgejo also X-Forgejo-Signature
-    GitLab   webhook-signature: v1,BASE64 …        HMAC-SHA256 of id.timestamp.body, by a key `whsec_BASE64`
+    Gitea    X-Gitea-Signature: HEX, or GitHub's   HMAC-SHA256 of the body; Forgejo also X-Forgejo-Signature
+    GitLab   webhook-signature: v1,BASE64 …        HMAC-SHA256 of id.timestamp.body, with a key `whsec_BASE64`
              X-Gitlab-Token: SECRET                the secret itself
 
-All comparisons take the same time whatever is wrong.
+All comparisons take constant time.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
     from workspace.workspace import Workspace
 
-_MOST = 2_000
+_MAX_DELIVERIES = 2_000
 _BODY_SECONDS = 600.0
-"""How long the same body counts as the same webhook, whatever id it comes with; a signature covers no id."""
+"""Equal bodies within this time are the same webhook, because a signature does not cover the id."""
 
 _ID_SECONDS = 3 * 86_400.0
 _ID_LENGTH = 200
@@ -77,12 +76,12 @@ class Deliveries:
         return any(self._until.get(key, now) > now for key, _ in _keys(forge, headers, body))
 
     def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Record a webhook; the oldest one is removed."""
+        """Record a webhook; the oldest one is removed if there are too many."""
         now = self._clock()
         for key, seconds in _keys(forge, headers, body):
             self._until[key] = now + seconds
             self._until.move_to_end(key)
-        while len(self._until) > _MOST:
+        while len(self._until) > _MAX_DELIVERIES:
             self._until.popitem(last=False)
 
 
@@ -95,10 +94,11 @@ def _keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str
 
 
 TOLERANCE = 300
-"""Seconds that the time of a signature may differ (Standard Webhooks, "Verifying webhook authenticity")."""
+"""Maximum deviation of a signature's time in seconds (Standard Webhooks, "Verifying webhook authenticity").
+"""
 
 _PREFIX = "whsec_"
-_MAX_SIGNATURES = 10  # signatures in one header, as while a key is changed
+_MAX_SIGNATURES = 10  # in one header, which has several while a key is changed
 
 
 def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
@@ -118,7 +118,7 @@ def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, sec
 
 
 def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes, secret: str) -> bool:
-    """Return True if the first of the headers that is there holds the digest of the body."""
+    """Return True if the first existing header contains the digest of the body."""
     given = next((headers[name] for name in names if name in headers), "")
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return _is_same(given.strip().removeprefix("sha256=").lower(), digest)
@@ -146,16 +146,16 @@ def _is_same(given: str, expected: str) -> bool:
 
 
 log = logging.getLogger("docyard")
-MOST_BYTES = 1 << 20
-_PATIENCE = 20.0  # seconds until a forge is told to come again; GitHub itself waits for 10
+MAX_BODY_BYTES = 1 << 20
+_PATIENCE = 20.0  # seconds until a response with 503; GitHub itself waits for 10
 _RETRY = "30"
 
 
 class Webhooks:
-    """The hooks of one served branch, whose forge is that of its settings.
+    """The webhooks of one served branch, from the forge in its settings.
 
-    `secret` is what the forge signs with, None to have no hooks. `patience` is how long an answer waits for
-    an exchange, in seconds; `clock` gives seconds since 1970.
+    `secret` is the forge's signing secret; None disables webhooks. `patience` is the timeout of an exchange,
+    in seconds. `clock` returns seconds since 1970.
     """
 
     def __init__(
@@ -180,82 +180,89 @@ class Webhooks:
         """Answer one webhook."""
         kind = request.path_params["forge"]
         if self._secret is None:
-            return _told(404, "no webhooks are taken here", "Start the server with DOCYARD_WEBHOOK_SECRET.")
-        body = await _body(request)
+            return _respond(404, "webhooks are disabled", "Start the server with DOCYARD_WEBHOOK_SECRET.")
+        body = await _read_body(request)
         if body is None:
-            return _told(413, "the webhook is over 1 MiB", "Choose fewer events.")
+            return _respond(413, "the webhook is larger than 1 MiB", "Select fewer events.")
         headers = {name.lower(): value for name, value in request.headers.items()}
         if not has_valid_signature(kind, headers, body, self._secret, self._clock()):
-            log.debug("a webhook was refused: its signature does not hold")  # anybody can send thousands
-            return _told(
-                401, "the signature does not hold", "Set the same secret here and in the webhook's settings."
+            log.debug("a webhook has an invalid signature")  # no warning: any client can send thousands
+            return _respond(
+                401, "the signature is invalid", "Set the same secret here and in the webhook's settings."
             )
-        return await self._signed(kind, headers, body)
+        return await self._handle_signed(kind, headers, body)
 
-    async def _signed(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
+    async def _handle_signed(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
         if self._deliveries.is_done(kind, headers, body):
-            return _told(200, "seen")
+            return _respond(200, "seen")
         try:
             data = json.loads(body)
         except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
-            return _told(400, "the webhook is no JSON object", "Choose application/json as its content type.")
+            return _respond(
+                400, "the webhook must be a JSON object", "Select application/json as its content type."
+            )
         event = read_event_name(kind, headers)
-        asked = parse_event(kind, event, data)
-        if asked is PING:
-            return _told(200, "pong")
-        refused = await run_in_threadpool(self._refused, kind, data)
-        if refused is not None:
-            return refused
-        if asked is None:
-            return _told(202, "nothing is to be done for this event")
-        return await self._done(kind, headers, body, asked)
+        scope = parse_event(kind, event, data)
+        if scope is PING:
+            return _respond(200, "pong")
+        refusal = await run_in_threadpool(self._check_repository, kind, data)
+        if refusal is not None:
+            return refusal
+        if scope is None:
+            return _respond(202, "the event is ignored")
+        return await self._run_exchange(kind, headers, body, scope)
 
-    def _refused(self, kind: str, data: dict[str, Any]) -> Response | None:
-        """Return the answer to a webhook of another forge or repository; None for one of ours."""
+    def _check_repository(self, kind: str, data: dict[str, Any]) -> Response | None:
+        """Return the refusal of a webhook of another forge or repository; None for the served one."""
         try:
             place = find_forge_repository(self._workspace, self._access())
-        except WorkspaceError as error:  # such as that there is no token for it
-            return _failed(error)
+        except WorkspaceError as error:  # such as a missing token
+            return _respond_retry(error)
         if place is None or place.kind != kind:
-            fix = f'Set [forge] kind = "{kind}" in docyard.toml, or take the hook of the forge that is set.'
-            return _told(404, "this forge is not the one of the repository", fix)
+            fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook address of that forge.'
+            return _respond(404, f"the forge of the repository is not {kind}", fix)
         ours, theirs = "/".join(place.segments), read_repository(kind, data)
         if theirs is None or theirs.casefold() != ours.casefold():
-            return _told(
-                422, f"this is not about {ours}, which is served here", "Remove the webhook where it was set."
+            return _respond(
+                422,
+                f"the webhook is not for {ours}, the served repository",
+                "Remove it from that repository.",
             )
         return None
 
-    async def _done(self, kind: str, headers: dict[str, str], body: bytes, asked: EventScope) -> Response:
-        future = asyncio.wrap_future(self._exchanges.request(asked))
+    async def _run_exchange(
+        self, kind: str, headers: dict[str, str], body: bytes, scope: EventScope
+    ) -> Response:
+        future = asyncio.wrap_future(self._exchanges.request(scope))
         try:
-            # What was begun for many goes on, whoever of them stops waiting.
-            found = await asyncio.wait_for(asyncio.shield(future), self._patience)
+            # Other requests share the exchange, so a timeout must not cancel it.
+            result = await asyncio.wait_for(asyncio.shield(future), self._patience)
         except TimeoutError:
-            return _told(503, "the exchange takes its time", "Send it again.", {"Retry-After": _RETRY})
-        if not found.is_applied:
-            return _failed(_reason(found))
+            message = f"the exchange takes more than {self._patience:g} seconds"
+            return _respond(503, message, "Send the webhook again.", {"Retry-After": _RETRY})
+        if not result.is_applied:
+            return _respond_retry(_reason(result))
         self._deliveries.record(kind, headers, body)
-        synced = found.synced
+        synced = result.synced
         return JSONResponse(
             {
                 "commit": synced.commit if synced is not None else None,
-                "followed": round_to_data(found.forge_round),
+                "followed": round_to_data(result.forge_round),
             }
         )
 
 
 def build_webhook_routes(webhooks: Webhooks) -> list[Route]:
-    """Return the routes of the webhooks. They need no token of Docyard: forges sign requests."""
+    """Return the routes of the webhooks. They need no token of Docyard, because forges sign requests."""
     return [
-        Route(f"/hooks/{kind}", _of(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
+        Route(f"/hooks/{kind}", _build_endpoint(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
         for kind in ("github", "gitlab", "gitea")
     ]
 
 
-def _of(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
+def _build_endpoint(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         request.scope["path_params"] = {"forge": kind}
         return await webhooks.answer(request)
@@ -263,40 +270,40 @@ def _of(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
     return answer
 
 
-async def _body(request: Request) -> bytes | None:
-    """Return the body of a request; None for one over 1 MiB, of which no more than that is read."""
+async def _read_body(request: Request) -> bytes | None:
+    """Return the body of a request; None if it is larger than 1 MiB. At most that is read."""
     length = request.headers.get("content-length", "")
-    if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
+    if length.isascii() and length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
         return None
     found = bytearray()
     try:
         async for part in request.stream():
             found += part
-            if len(found) > MOST_BYTES:
+            if len(found) > MAX_BODY_BYTES:
                 return None
     except ClientDisconnect:
         return b""
     return bytes(found)
 
 
-def _reason(found: ExchangeResult) -> WorkspaceError:
-    if found.error is not None:
-        return found.error
-    if found.forge_round is not None and found.forge_round.error is not None:
-        return found.forge_round.error
-    state = found.synced.state.value if found.synced is not None else "unknown"
+def _reason(result: ExchangeResult) -> WorkspaceError:
+    if result.error is not None:
+        return result.error
+    if result.forge_round is not None and result.forge_round.error is not None:
+        return result.forge_round.error
+    state = result.synced.state.value if result.synced is not None else "unknown"
     return WorkspaceError(
-        f"the branch here is {state} after the fetch", fix="Run `docyard sync`: it says what to decide."
+        f"the served branch is {state} after the fetch", fix="Run `docyard sync`, which shows the next step."
     )
 
 
-def _failed(error: WorkspaceError) -> Response:
-    """Return the answer to what was not applied: the forge is to come again."""
+def _respond_retry(error: WorkspaceError) -> Response:
+    """Return the response to an event that was not applied, so that the forge sends it again."""
     wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
     seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY
-    return _told(503, error.message, error.fix, {"Retry-After": seconds})
+    return _respond(503, error.message, error.fix, {"Retry-After": seconds})
 
 
-def _told(status: int, message: str, fix: str = "", headers: dict[str, str] | None = None) -> Response:
-    said = {"message": message, **({"fix": fix} if fix else {})}
-    return JSONResponse(said, status, headers)
+def _respond(status: int, message: str, fix: str = "", headers: dict[str, str] | None = None) -> Response:
+    content = {"message": message, **({"fix": fix} if fix else {})}
+    return JSONResponse(content, status, headers)

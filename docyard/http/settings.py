@@ -225,7 +225,7 @@ def _parse_allowed_host(name: str) -> Authority:
 
 def _read_token_file(file: Path) -> str:
     """Return the token in a file. Raises CannotError."""
-    token = read_secret(file, ask=False) or ""
+    token = read_secret(file, prompt=False) or ""
     if _PERSON_TOKEN.fullmatch(token):
         raise CannotError(
             f"{file.name} contains a person's token, which is valid without --token-file",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ConflictSet(NamedTuple):
-    """Conflicts, and the commits of a proposal and of its target that they are of."""
+    """Conflicts between a commit of a proposal and a commit of its target."""
 
     commit: str | None
     target_commit: str | None
@@ -23,10 +23,10 @@ class ConflictSet(NamedTuple):
 
 
 def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
-    """Return what a refresh of a proposal has to decide: ours is the proposal, theirs its target.
+    """Return the conflicts of a refresh: ours is the proposal, theirs its target.
 
-    Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
-    CannotError for a branch that is gone.
+    A merged proposal has no conflicts. Raises CannotError for a deleted branch, and the errors of reading and
+    merging the commits.
     """
     from workspace.proposals.proposal import ProposalState
 
@@ -35,13 +35,13 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
         for branch, tip in ((proposal.content.branch, proposal.tip), (proposal.content.target, target)):
             if tip is None:
                 raise CannotError(
-                    f"the branch '{branch}' is gone", fix="Fetch it, or make it again with git branch."
+                    f"the branch '{branch}' does not exist", fix="Fetch it, or restore it with git branch."
                 )
-    return ConflictSet(proposal.tip, target, workspace.reviewing().conflicts(proposal, target))
+    return ConflictSet(proposal.tip, target, workspace.proposal_reviews().conflicts(proposal, target))
 
 
 def format_version(unit: UnitId, version: bytes | None) -> str:
-    """Return a version as text; for a place, where that is."""
+    """Return a version as text; for the position of a unit, its parent and the unit before it."""
     text = decode(version) or ""
     if unit.kind is not UnitKind.POSITION or not unit.where:
         return text

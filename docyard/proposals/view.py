@@ -1,4 +1,4 @@
-"""What is known of a proposal, and what its reviews and its merge lack."""
+"""A proposal with the state of its reviews and of its merge."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from workspace.proposals.review.review import Preview
 
 VOID_REASONS = {
-    VoidReason.NO_TOKEN: "given without a token, so it does not count where approvals are demanded",
-    VoidReason.UNKNOWN_TOKEN: "given with a token that is not known here, so it does not count",
-    VoidReason.UNSEALED: "not proven by its token, so it does not count",
+    VoidReason.NO_TOKEN: "given without a token, so it does not count where approvals are required",
+    VoidReason.UNKNOWN_TOKEN: "given with an unknown token, so it does not count",
+    VoidReason.UNSEALED: "without a valid seal of its token, so it does not count",
     VoidReason.COPIED: "a copy of another approval, so it does not count",
     VoidReason.REPLACED: "replaced by a later review",
     VoidReason.OUTDATED: "void, since the proposal was edited after it",
     VoidReason.UNSEEN: "void, since the merge would bring changes that it does not cover",
     VoidReason.OWN: "on their own work, so it does not count",
     VoidReason.REWRITTEN: "void, since the branch was rewritten after it",
-    VoidReason.GONE: "void, since the branch is gone",
+    VoidReason.GONE: "void, since the branch was deleted",
     VoidReason.ANSWERED: "answered",
 }
-"""Why a review does not hold, as people say it."""
+"""The reason why a review is void, as text for people."""
 
 
 class ProposalView(NamedTuple):
-    """A proposal, and what is known of it at its tip and at its target's.
+    """A proposal, compared at its tip with its target's tip.
 
-    `lacking` is what stands in the way of a merge. `commits` are those that it would bring, the newest first,
-    and `threads` those of the place that was asked for.
+    `merge_requirements` contains the blockers of a merge. `commits` are those that a merge would add, newest
+    first. `threads` are the comments at the requested place.
     """
 
     proposal: Proposal
@@ -50,7 +50,7 @@ class ProposalView(NamedTuple):
 
 
 def describe_needed_token(view: ProposalView) -> str | None:
-    """Return whose token a merge needs: of some people, or of any; None where it needs none."""
+    """Return the token that a merge needs: of some people, or of any person; None if it needs no token."""
     demands = view.merge_requirements.requirements
     if not demands:
         return None
@@ -61,10 +61,10 @@ def describe_needed_token(view: ProposalView) -> str | None:
     return (
         f"the token of {join_words(allowed, 'or')}"
         if allowed
-        else "a token that each of the rules allows, and there is none"
+        else "a token that every rule allows, and no person has one"
     )
 
 
 def count_comments(one: Proposal) -> int:
-    """Return how many comments there are, answers too."""
+    """Return the number of comments, with their replies."""
     return sum(1 + len(thread.replies) for thread in one.content.threads)

@@ -25,24 +25,24 @@ _MAX_FILE_BYTES = 4_096
 _FIX = "Name a file of mode 600 that belongs to you and contains only the token."
 
 
-def identify_person(workspace: Workspace, token_file: Path | None, *, ask: bool) -> Person | None:
+def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> Person | None:
     """Return the owner of the caller's token; None without a token.
 
-    The token is read from `token_file`, then from DOCYARD_TOKEN; with `ask`, a user at a terminal is prompted
-    for it. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for an unusable file.
+    The token is read from `token_file`, then from DOCYARD_TOKEN; with `prompt`, a user at a terminal types
+    it. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for an unusable file.
     """
     from workspace.policy.tokens import Tokens
 
-    secret = read_secret(token_file, ask=ask)
+    secret = read_secret(token_file, prompt=prompt)
     return None if secret is None else Tokens(workspace.git.common_dir).person(secret)
 
 
-def read_secret(token_file: Path | None, *, ask: bool) -> str | None:
+def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
     """Return the caller's token; None if there is none. Raises CannotError."""
     if token_file is not None:
         return _read_secret_file(token_file)
     secret = environment.read_token()
-    if secret is not None or not ask or not environment.is_terminal(sys.stdin):
+    if secret is not None or not prompt or not environment.is_terminal(sys.stdin):
         return secret
     return click.prompt("Token", hide_input=True, err=True, type=str).strip() or None
 

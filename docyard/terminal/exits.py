@@ -18,7 +18,7 @@ class Exit(IntEnum):
 
 
 class CannotError(WorkspaceError):
-    """The command cannot do what was requested, for a reason outside its arguments."""
+    """A command cannot run, for a reason outside its arguments."""
 
     code = "CANNOT"
 

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from docyard.web.errors import render_error_page
 from docyard.web.forms import FormRefused, read_fields
 from docyard.web.page_request import PageRequest
-from workspace.branch import RepositoryGone
+from workspace.branch import RepositoryMissing
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import describe_failure, record_commits
 
@@ -122,11 +122,11 @@ def _answer_after_commit(page_request: PageRequest, record: CommitRecord, reason
         return PlainTextResponse(f"Your change is committed as {record.commit}. Do not send it again.\n")
 
 
-def _find_missing_reason(page_request: PageRequest) -> RepositoryGone | None:
+def _find_missing_reason(page_request: PageRequest) -> RepositoryMissing | None:
     """Return the error of a deleted repository, which causes other errors during a request; else None."""
     try:
         page_request.workspace.tip()
-    except RepositoryGone as error:
+    except RepositoryMissing as error:
         return error
     except WorkspaceError:  # this error does not explain why the page failed
         return None

@@ -180,8 +180,12 @@ class Site:
         Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
         version.
         """
-        proposing = workspace.proposing()
-        return self._proposals.get(version, proposing.list_all) if version else proposing.list_all()
+        proposal_actions = workspace.proposal_actions()
+        return (
+            self._proposals.get(version, proposal_actions.list_all)
+            if version
+            else proposal_actions.list_all()
+        )
 
     def actor(self, workspace: Workspace, caller: Caller) -> Actor:
         """Return the author of a change: the owner of the token, else the user of Git's settings."""

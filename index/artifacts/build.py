@@ -149,12 +149,12 @@ def check_free(out: Path) -> None:
         raise OutOccupied("the folder contains files of no artifact", fix=fix, entries=others[:5])
 
 
-def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
+def sweep(out: Path, current: Sequence[tuple[str, ArtifactManifest]]) -> None:
     """Remove the files that belong to none of these manifests. Each manifest comes with its file name."""
     files = {
         METADATA,
-        *(name for name, _ in kept),
-        *(name for _, manifest in kept for name in manifest.files),
+        *(name for name, _ in current),
+        *(name for _, manifest in current for name in manifest.files),
     }
     remove_entries(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in files)
 

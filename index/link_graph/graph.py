@@ -110,7 +110,7 @@ class LinkGraph:
                 self._reader.start()
             return self._reader
 
-    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+    def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to some paths, as `Inbound` requires.
 
         Works in any state of the graph, and never waits until all documents are read.
@@ -120,7 +120,7 @@ class LinkGraph:
         except (IndexBusy, IndexDamaged, IndexUnwritable):
             results = None
         if results is None:
-            return ScannedInbound().linking_to(snapshot, paths)
+            return ScannedInbound().find_linking_documents(snapshot, paths)
         linking, unknown = results
         documents = (path for path in paths if _is_document(snapshot, path))
         return sorted(
@@ -169,7 +169,7 @@ class LinkGraph:
         reader, documents = LinkReader.of(snapshot), snapshot.documents
         return [
             (source, reader.record(source, documents[source]))
-            for source in self.linking_to(snapshot, (path,))
+            for source in self.find_linking_documents(snapshot, (path,))
         ]
 
     def close(self) -> None:

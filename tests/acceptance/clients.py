@@ -1,4 +1,4 @@
-"""Clients of a real server: the SDK's own on an event loop, with what it hears, and one by hand."""
+"""Clients of a real server: the SDK's own on an event loop, with a record of its events, and a raw one."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from tests import warm
-from tests.acceptance.server import CLIENT, surroundings
-from tests.stdio_client import PATIENCE, ByHand, Era, connect
+from tests import preloaded
+from tests.acceptance.server import CLIENT, user_environment
+from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
 
 LIST = "list"
-_PATIENT = str(Path(__file__).with_name("patient_server.py"))
+_SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 
-def patient_command(repo: Path, *options: str) -> list[str]:
-    """Return the command of a server that is patient with locks that a test holds."""
-    return [*warm.python(), _PATIENT, "serve", "-C", str(repo), "--no-fsync", *options]
+def slow_lock_command(repo: Path, *options: str) -> list[str]:
+    """Return the command of a server that waits longer for locks that a test holds."""
+    return [*preloaded.python(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
 
 
-def patient(repo: Path, home: Path, *options: str) -> ByHand:
-    """Start such a server, and a client that speaks by hand."""
+def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
+    """Start a server that waits longer for locks, and return a raw client of it."""
     home.mkdir(exist_ok=True)
-    return ByHand(patient_command(repo, *options), surroundings(home))
+    return RawClient(slow_lock_command(repo, *options), user_environment(home))
 
 
-def until(is_so: Callable[[], object], what: str) -> None:
-    """Wait for something that must come."""
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline, f"{what} did not come"
+def until(condition: Callable[[], object], name: str) -> None:
+    """Wait until a condition is true."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"timed out waiting for {name}"
         time.sleep(0.005)
 
 
-class Heard:
-    """What a client was told of, in order: the URIs of resources, and LIST for the list of them."""
+class EventRecorder:
+    """The events that a client received, in order: URIs of resources, and LIST for their list."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
         self._more = anyio.Event()
 
-    def hear(self, event: str) -> None:
+    def record(self, event: str) -> None:
         self.events.append(event)
         self._more.set()
         self._more = anyio.Event()
 
     async def until(self, *events: str) -> None:
-        """Wait for events, and forget them. No others may have come."""
-        with anyio.fail_after(PATIENCE):
+        """Wait for exactly these events, and clear the record."""
+        with anyio.fail_after(TIMEOUT_S):
             while len(self.events) < len(events):
                 await self._more.wait()
         assert sorted(self.events) == sorted(events)
@@ -62,26 +62,31 @@ class Heard:
 
 @asynccontextmanager
 async def connected(
-    home: Path, era: Era, options: Sequence[str | Path], heard: Heard | None = None
+    home: Path,
+    protocol: ProtocolVersion,
+    options: Sequence[str | Path],
+    recorder: EventRecorder | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of a server that is started with these options; `heard` gets what a `legacy` one is sent."""
+    """Start a server and connect to it; `recorder` receives the events of a `legacy` client."""
 
     async def receive(message: object) -> None:
-        if heard is not None and isinstance(message, ResourceUpdatedNotification):
-            heard.hear(message.params.uri)
-        if heard is not None and isinstance(message, ResourceListChangedNotification):
-            heard.hear(LIST)
+        if recorder is not None and isinstance(message, ResourceUpdatedNotification):
+            recorder.record(message.params.uri)
+        if recorder is not None and isinstance(message, ResourceListChangedNotification):
+            recorder.record(LIST)
 
-    command = [*warm.python(), "-m", "docyard", "serve", *map(str, options)]
-    variables = surroundings(home)
-    async with connect(command, era, name=CLIENT, variables=variables, receive=receive) as client:
+    command = [*preloaded.python(), "-m", "docyard", "serve", *map(str, options)]
+    variables = user_environment(home)
+    async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
         yield client
 
 
 @asynccontextmanager
-async def watching(client: Client, era: Era, heard: Heard, uris: Sequence[str]) -> AsyncIterator[list[str]]:
-    """Watch resources and the list of them as the era does it; gives those that are watched."""
-    if era == "legacy":
+async def watching(
+    client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
+) -> AsyncIterator[list[str]]:
+    """Subscribe to resources and their list, as the protocol version does; yield the accepted URIs."""
+    if protocol == "legacy":
         await client.list_resources()
         for uri in uris:
             await client.subscribe_resource(uri)
@@ -96,7 +101,7 @@ async def watching(client: Client, era: Era, heard: Heard, uris: Sequence[str]) 
 
         async def follow() -> None:
             async for event in events:
-                heard.hear(event.uri if isinstance(event, ResourceUpdated) else LIST)
+                recorder.record(event.uri if isinstance(event, ResourceUpdated) else LIST)
 
         tasks.start_soon(follow)
         yield list(events.honored.resource_subscriptions or [])

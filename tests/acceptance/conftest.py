@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import Era
+from tests.acceptance.server import ProtocolVersion
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home of a user who has nothing in it."""
+    """Return an empty home folder."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The event loop on which tests that are marked so run."""
+    """Return the event loop of tests that are marked with anyio."""
     return "asyncio"
 
 
 @pytest.fixture(params=["auto", "legacy"])
-def era(request: pytest.FixtureRequest) -> Era:
-    """Both eras of the protocol, one after the other."""
-    chosen: Era = request.param
+def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
+    """Both protocol versions, one after the other."""
+    chosen: ProtocolVersion = request.param
     return chosen

@@ -1,4 +1,4 @@
-"""A really started server over HTTP, and requests to it byte by byte."""
+"""A server process over HTTP, and raw requests to it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from tests import warm
-from tests.acceptance.server import surroundings
+from tests import preloaded
+from tests.acceptance.server import user_environment
 
 PATIENCE = 60.0  # seconds
 
 
 class HttpServer:
-    """A process that serves, from the line that it prints on."""
+    """A server process, started until it prints its address."""
 
     def __init__(self, options: list[str], home: Path) -> None:
         home.mkdir(exist_ok=True)
         self._log = home / "stderr"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*warm.python(), "-m", "docyard", "serve", *options],
+                [*preloaded.python(), "-m", "docyard", "serve", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=surroundings(home),
+                env=user_environment(home),
             )
         assert self.process.stdout is not None
         self.line = self.process.stdout.readline()
@@ -43,11 +43,11 @@ class HttpServer:
         self.token = parse_qs(parts.query).get("token", [""])[0]
 
     def log(self) -> str:
-        """What the server wrote to standard error."""
+        """Return the standard error of the server."""
         return self._log.read_text()
 
     def raw(self, *lines: str, body: bytes = b"") -> str:
-        """What the server answers to these bytes, until it closes the connection."""
+        """Send bytes and return the response, up to the end of the connection."""
         with socket.create_connection((self.host, self.port), timeout=PATIENCE) as wire:
             wire.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
             found = b""
@@ -56,7 +56,7 @@ class HttpServer:
         return found.decode()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Ask it to stop; gives its exit code and what else it printed."""
+        """Stop the server; return its exit code and its remaining output."""
         self.process.send_signal(number)
         assert self.process.stdout is not None
         code = self.process.wait(PATIENCE)
@@ -65,7 +65,7 @@ class HttpServer:
 
 @contextmanager
 def serving_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
-    """A server of these options on a free port of this machine, where they name no other."""
+    """Start a server with these options, on a free local port by default."""
     given = [os.fspath(option) for option in options]
     address = [] if "--http" in given else ["--http", "127.0.0.1:0"]
     server = HttpServer([*address, *given], home)

@@ -1,4 +1,4 @@
-"""A real server process and the SDK's own client, behind calls that are not asynchronous."""
+"""A real server process and the SDK's own client, with synchronous calls."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp_types import TextContent
 
-from tests import warm
-from tests.stdio_client import ROOT, Era, connect
+from tests import preloaded
+from tests.stdio_client import ROOT, ProtocolVersion, connect
 
 CLIENT = "acceptance"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a tool answered: its data, the text that a model reads, and whether it failed."""
+    """The answer of a tool: its data, its text for a model, and whether it is an error."""
 
     data: dict[str, Any]
     text: str
@@ -29,7 +29,7 @@ class Reply:
 
 
 class Server:
-    """A conversation with one server."""
+    """A connection to one server."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -44,42 +44,46 @@ class Server:
         return Reply(result.structured_content, part.text, bool(result.is_error))
 
     def instructions(self) -> str:
-        """Return what the server says of itself when a client connects."""
+        """Return the instructions that the server sends on connection."""
         return self._client.instructions or ""
 
     def tools(self) -> dict[str, dict[str, Any]]:
-        """The definitions as the client was sent them, by name."""
+        """Return the tool definitions by name, as the client received them."""
         listed = self._portal.call(lambda: self._client.list_tools(cache_mode="bypass"))
         return {
             tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools
         }
 
 
-def serving(repo: Path, home: Path, *options: str, era: Era = "auto") -> AbstractContextManager[Server]:
-    """A server of a repository, started as a host starts it, with an empty home for its user."""
-    return _started(["-C", str(repo), "--no-fsync", *options], home, era)
+def serving(
+    repo: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+) -> AbstractContextManager[Server]:
+    """Start a server of a repository as a host does, for a user with an empty home."""
+    return _started(["-C", str(repo), "--no-fsync", *options], home, protocol)
 
 
 def serving_artifact(
-    out: Path, home: Path, *options: str, era: Era = "auto"
+    out: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
-    """A server of an artifact, started the same way."""
-    return _started(["--index", str(out), "--read-only", *options], home, era)
+    """Start a server of an artifact in the same way."""
+    return _started(["--index", str(out), "--read-only", *options], home, protocol)
 
 
 @contextmanager
-def _started(options: Sequence[str], home: Path, era: Era) -> Iterator[Server]:
-    command = [*warm.python(), "-m", "docyard", "serve", *options]
-    connected = connect(command, era, name=CLIENT, variables=surroundings(home))
+def _started(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
+    command = [*preloaded.python(), "-m", "docyard", "serve", *options]
+    connected = connect(command, protocol, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
         yield Server(portal, client)
 
 
-def surroundings(home: Path) -> Mapping[str, str]:
-    """The variables of a user who has nothing set."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD_", "GIT_"))}
+def user_environment(home: Path) -> Mapping[str, str]:
+    """Return the environment of a user without settings."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD_", "GIT_"))
+    }
     folders = {
         name: str(home / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
     }
     own = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(ROOT)}
-    return {**kept, **folders, **own}
+    return {**inherited, **folders, **own}

@@ -1,13 +1,13 @@
-"""Stories: Markdown documents that give files and calls, and say what each call must answer.
+"""Stories: Markdown documents with files, calls, and the expected answers.
 
-    ````markdown file=api.md      a file that is there at the beginning
+    ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
-    ```json answer                what its data must hold; `error` instead of `answer` where it must fail
-    ```text answer                its text, exactly
+    ```json answer                the required data; `error` instead of `answer` if the call must fail
+    ```text answer                the exact text
 
 In an answer `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
-`"<commit>"` stand for any value of their kind, and `…` in a string or a list for whatever is there. An object
-may hold more fields than are named.
+`"<commit>"` match any value of their kind, and `…` in a string or a list matches anything. An object may have
+more fields than are named.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, and what it must answer: data, or a text, or both."""
+    """One call and its expected data or text."""
 
     title: str
     tool: str
@@ -41,14 +41,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The files at the beginning and the calls in their order."""
+    """The initial files, and the calls in order."""
 
     files: Mapping[str, str]
     calls: tuple[Call, ...]
 
 
 def read_story(name: str) -> Story:
-    """The story of a file in `tests/cases`."""
+    """Return the story of a file in `tests/cases`."""
     source = (CASES / f"{name}.md").read_text(encoding="utf-8")
     files: dict[str, str] = {}
     calls: list[Call] = []
@@ -83,7 +83,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 def mismatch(expected: Any, actual: Any, place: str = "answer") -> str | None:
-    """Where an answer is not as expected; None if it is."""
+    """Return the first difference of an answer from the expected one; None if there is none."""
     match expected:
         case str() if expected in _KINDS:
             return None if _KINDS[expected](actual) else f"{place} is {actual!r}, not {expected}"

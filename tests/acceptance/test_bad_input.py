@@ -1,4 +1,4 @@
-"""Bad input through a client: a clear error, a specification, a valid example; and the server lives on."""
+"""Bad input through a client: an error with a valid example, and a server that continues."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Reply, Server, serving, surroundings
-from tests.index.bombs import BOMBS
+from tests.acceptance.server import Reply, Server, serving, user_environment
+from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.stdio_client import ByHand
-from tests.stdio_client import serving as stdio_command
+from tests.stdio_client import RawClient
+from tests.stdio_client import serve_command as stdio_command
 
 SECRET = "xyzzy"
 DOCUMENT = f"""---
@@ -56,7 +56,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    """One server for the whole module: it must live on. At the end the repository is sound."""
+    """One server for the whole module. At the end the repository must be intact."""
     with serving(repo.path, home) as server:
         yield server
         assert server.call("list_documents").data["documents"]
@@ -292,7 +292,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 def check_error(reply: Reply, repo: Repo) -> None:
-    """An error is short, and tells nothing of documents, of the machine, or of the inside."""
+    """Check that an error is short, and contains no document text, local path or internals."""
     assert len(reply.text) < 3_000
     words = reply.data["error"] + reply.data.get("fix", "")
     for forbidden in (
@@ -320,7 +320,7 @@ def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: 
     assert reply.data["usage"]
     check_error(reply, repo)
     tried = server.call(tool, **reply.data["example"])
-    if tried.data.get("code") == "READ_FIRST":  # what an example would overwrite is shown first
+    if tried.data.get("code") == "READ_FIRST":  # the text that the example overwrites must be read first
         tried = server.call(tool, **reply.data["example"])
     assert not tried.is_error, f"{reply.data['example']} fails: {tried.text}"
 
@@ -385,7 +385,7 @@ def test_huge_or_unusual_query_returns_answer(server: Server) -> None:
 
 @loop_over("size", [200, 20_000])
 def test_adversarial_query_returns_answer_or_error(server: Server, size: int) -> None:
-    for name, bomb in BOMBS.items():
+    for name, bomb in ADVERSARIAL_QUERIES.items():
         if name == "lone surrogates":
             continue  # no line that is UTF-8 can hold them
         reply = server.call("search_docs", query=bomb(size))
@@ -398,11 +398,11 @@ def test_adversarial_query_returns_answer_or_error(server: Server, size: int) ->
 
 def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> None:
     before = repo.head()
-    by_hand = ByHand(stdio_command(repo.path), surroundings(home))
-    refused = by_hand.call(1, "edit_document", edit("append_content", slug="endpoints", content="\ud800"))
+    client = RawClient(stdio_command(repo.path), user_environment(home))
+    refused = client.call(1, "edit_document", edit("append_content", slug="endpoints", content="\ud800"))
     assert refused["error"]["code"] == -32700
     assert "surrogate" in refused["error"]["message"]
-    found = by_hand.call(2, "search_docs", {"query": "text"})
+    found = client.call(2, "search_docs", {"query": "text"})
     assert found["result"]["structuredContent"]["hits"]
-    assert by_hand.end() == ""
+    assert client.close() == ""
     assert repo.head() == before

@@ -1,4 +1,4 @@
-"""Completions through a real client, in both protocol eras, for URIs and for arguments of prompts."""
+"""Completions through a real client, in both protocol versions, for URIs and for arguments of prompts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.acceptance.clients import connected
 from tests.acceptance.reading.test_resources import build
-from tests.acceptance.server import Era
+from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
 from tools.resources.list import DOCUMENT, SECTION, SECTION_AT
 
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-async def test_typed_text_is_completed(repo: Repo, home: Path, era: Era) -> None:
+async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     document, section = (ResourceTemplateReference(uri=each.uri) for each in (DOCUMENT, SECTION))
     at = ResourceTemplateReference(uri=SECTION_AT.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
@@ -48,7 +48,7 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, era: Era) -> None
         (document, "path", "x" * 10_000, None, []),
         (document, "path", "\x00", None, []),
     ]
-    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.completions is not None
@@ -59,8 +59,10 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, era: Era) -> None
         assert (len(everything.values), everything.total, everything.has_more) == (100, 120, True)
 
 
-async def test_unknown_template_prompt_or_argument_is_refused(repo: Repo, home: Path, era: Era) -> None:
-    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+async def test_unknown_template_prompt_or_argument_is_refused(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
+    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         cases: list[tuple[Reference, str]] = [
             (ResourceTemplateReference(uri="file:///{path}"), "path"),
             (ResourceTemplateReference(uri=DOCUMENT.uri), "section"),
@@ -75,9 +77,11 @@ async def test_unknown_template_prompt_or_argument_is_refused(repo: Repo, home: 
             assert caught.value.error.data["fix"]
 
 
-async def test_artifact_completes_arguments(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
+async def test_artifact_completes_arguments(
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
+) -> None:
     build(repo, home, tmp_path / "out")
-    async with connected(home, era, ["--index", tmp_path / "out", "--read-only"]) as client:
+    async with connected(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
         document = ResourceTemplateReference(uri=DOCUMENT.uri)
         paths = await client.complete(document, {"name": "path", "value": "pages/000"})
         assert paths.completion.values == ["pages/000.md"]

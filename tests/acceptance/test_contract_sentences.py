@@ -1,4 +1,4 @@
-"""Sentences of the search contract that no other test shows, through a real client."""
+"""Sentences of the search contract without another test, through a real client."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """A repository that says nothing of itself, and to which tests commit."""
+    """Return a repository without a description of itself, to which tests commit."""
     files = {
         "docyard.toml": "[taxonomy.language]\n",
         "a.md": FILES["guides/a.md"],
@@ -94,7 +94,7 @@ def followed(handbook: Repo, home: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def properties(server: Server) -> dict[str, Any]:
-    """The properties of search_docs as a host sees them."""
+    """Return the properties of search_docs in its schema."""
     found: dict[str, Any] = server.tools()["search_docs"]["inputSchema"]["properties"]
     return found
 
@@ -334,7 +334,7 @@ def test_old_address_returns_current_address(followed: Server, handbook: Repo) -
 
 
 def test_writing_tools_read_no_index_metadata() -> None:
-    """Writing tools and the workspace know the Markdown and its manifests, and no index's description."""
+    """Writing tools and the workspace read the Markdown and its manifests, and no index metadata."""
     for folder in ("workspace", "templates", "tools/documents", "tools/tasks"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

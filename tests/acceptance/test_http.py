@@ -1,4 +1,4 @@
-"""A really started server over HTTP: by which names it is asked, who may speak, and both eras at `/mcp`."""
+"""A server process over HTTP: host names, tokens, and both protocol versions at `/mcp`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from mcp_types import Implementation
 from docyard.cli.main import main
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
-from tests.acceptance.clients import Heard, until, watching
+from tests.acceptance.clients import EventRecorder, until, watching
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
-from tests.acceptance.server import CLIENT, Era
+from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.policy.tokens import Tokens
@@ -62,13 +62,15 @@ def ana(repo: Repo) -> str:
 
 
 @asynccontextmanager
-async def connected(server: HttpServer, era: Era, token: str | None = None) -> AsyncIterator[Client]:
+async def connected(
+    server: HttpServer, protocol: ProtocolVersion, token: str | None = None
+) -> AsyncIterator[Client]:
     shown = {"Authorization": f"Bearer {token or server.token}"}
     me = Implementation(name=CLIENT, version="1")
     async with (
         httpx2.AsyncClient(headers=shown, timeout=PATIENCE) as wire,
         Client(
-            streamable_http_client(f"{server.base}/mcp", http_client=wire), mode=era, client_info=me
+            streamable_http_client(f"{server.base}/mcp", http_client=wire), mode=protocol, client_info=me
         ) as client,
     ):
         yield client
@@ -79,7 +81,7 @@ def get_status(answer: str) -> int:
 
 
 def read_available(wire: socket.socket) -> bytes:
-    """What comes until nothing does any more: an answer, or the first words of one that is a stream."""
+    """Return a response, or the first events of a stream."""
     found = b""
     while not found.endswith(b"}") and (more := wire.recv(65_536)):
         found += more
@@ -87,7 +89,7 @@ def read_available(wire: socket.socket) -> bytes:
 
 
 def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]:
-    """The status and the data of one message."""
+    """Send one message; return the status and the data of the response."""
     shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json", **headers}
     found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
     return found.status_code, found.json() if found.content else None
@@ -123,7 +125,7 @@ def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expecte
     assert get_status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
 
 
-# Of each, the second request is what a proxy takes for a part of the first body, or the reverse.
+# A proxy may read the second request as a part of the first body, or the reverse.
 AMBIGUOUS = {
     "both": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]),
     "both, the other way round": (
@@ -196,9 +198,9 @@ def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
     assert post(server, PING)[0] == 200
     assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
     for shown in ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}"):
-        code, told = post(server, PING, Authorization=shown)
+        code, answer = post(server, PING, Authorization=shown)
         assert code == 401
-        assert "token" in told["error"]["message"]
+        assert "token" in answer["error"]["message"].lower()
     assert httpx2.get(f"{server.base}/mcp", timeout=PATIENCE).headers["www-authenticate"].startswith("Bearer")
 
 
@@ -216,9 +218,11 @@ def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
 
 
 @pytest.mark.anyio
-async def test_tools_resources_and_prompts_work_over_http(server: HttpServer, repo: Repo, era: Era) -> None:
-    async with connected(server, era) as client:
-        assert client.protocol_version == ("2025-11-25" if era == "legacy" else "2026-07-28")
+async def test_tools_resources_and_prompts_work_over_http(
+    server: HttpServer, repo: Repo, protocol: ProtocolVersion
+) -> None:
+    async with connected(server, protocol) as client:
+        assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert {"create_document", "search_docs", "update_proposal"} <= set(names)
         found = await client.call_tool("search_docs", {"query": "herons"})
@@ -231,39 +235,44 @@ async def test_tools_resources_and_prompts_work_over_http(server: HttpServer, re
             await client.call_tool("no_such_tool", {}, progress_callback=ignore)
         written = await client.call_tool(
             "edit_document",
-            {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": f"In {era}"},
+            {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": f"In {protocol}"},
         )
         assert not written.is_error
-    # Nothing of a handshake is remembered: then it is the program that sends.
-    told = "python-httpx2" if era == "legacy" else CLIENT
-    assert f"Docyard-Client: {told}\n" in repo.git("log", "-1", "--format=%B")
+    # The handshake is not stored over HTTP, so the name is that of the HTTP client.
+    client_name = "python-httpx2" if protocol == "legacy" else CLIENT
+    assert f"Docyard-Client: {client_name}\n" in repo.git("log", "-1", "--format=%B")
 
 
 async def ignore(done: float, total: float | None, message: str | None) -> None:
-    """Progress that nobody looks at."""
+    """Ignore progress."""
 
 
 @pytest.mark.anyio
-async def test_overwrite_requires_base_commit(server: HttpServer, era: Era) -> None:
+async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
     place = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
-    async with connected(server, era) as client:
+    async with connected(server, protocol) as client:
         seen = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
         assert isinstance(seen.structured_content, dict)
-        # Nobody remembers what this client has seen: only a commit says so.
-        blind = await client.call_tool("edit_document", {**place, "content": f"Another {era}."})
+        # The server stores no read texts over HTTP: the client must send the base commit.
+        blind = await client.call_tool("edit_document", {**place, "content": f"Another {protocol}."})
         assert isinstance(blind.structured_content, dict)
         assert blind.structured_content["code"] == "READ_FIRST"
         commit = seen.structured_content["commit"]
-        sighted = {**place, "content": f"Herons, {era}.", "base_commit": commit}
+        sighted = {**place, "content": f"Herons, {protocol}.", "base_commit": commit}
         assert not (await client.call_tool("edit_document", sighted)).is_error
 
 
 @pytest.mark.anyio
 async def test_token_of_person_can_approve_and_merge(
-    server: HttpServer, repo: Repo, ana: str, era: Era
+    server: HttpServer, repo: Repo, ana: str, protocol: ProtocolVersion
 ) -> None:
-    edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": f"In {era}."}
-    async with connected(server, era) as agent, connected(server, era, ana) as person:
+    edit = {
+        "operation": "append_content",
+        "file": "specs/api.md",
+        "slug": "calls",
+        "content": f"In {protocol}.",
+    }
+    async with connected(server, protocol) as agent, connected(server, protocol, ana) as person:
         opened = await agent.call_tool("edit_document", edit)
         assert isinstance(opened.structured_content, dict)
         proposal = opened.structured_content["proposal"]
@@ -274,50 +283,50 @@ async def test_token_of_person_can_approve_and_merge(
         for name in ("approve", "merge"):
             done = await person.call_tool("update_proposal", acts[name])
             assert not done.is_error, done.structured_content
-    assert f"In {era}." in repo.git("show", "main:specs/api.md")
+    assert f"In {protocol}." in repo.git("show", "main:specs/api.md")
 
 
 @pytest.mark.anyio
 async def test_listening_clients_are_notified_of_commits(server: HttpServer, repo: Repo) -> None:
-    heard, other = Heard(), Heard()
+    recorder, other = EventRecorder(), EventRecorder()
     uri = "doc:///heard.md"
     repo.commit({"heard.md": "# Heard\n"})
     async with (
         connected(server, "auto") as first,
         connected(server, "auto") as second,
-        watching(first, "auto", heard, [uri]),
+        watching(first, "auto", recorder, [uri]),
         watching(second, "auto", other, [uri]),
     ):
         repo.commit({"heard.md": "# Heard\n\nMore.\n"})
-        await heard.until(uri)
+        await recorder.until(uri)
         await other.until(uri)
 
 
 def test_progress_is_streamed_before_result(server: HttpServer, repo: Repo) -> None:
     repo.commit({"progress.md": "# Progress\n\nOf egrets.\n"})
-    asked = {"name": "search_docs", "arguments": {"query": "egrets"}, "_meta": {"progressToken": "p1"}}
+    params = {"name": "search_docs", "arguments": {"query": "egrets"}, "_meta": {"progressToken": "p1"}}
     shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json, text/event-stream"}
-    message = {**PING, "method": "tools/call", "params": asked}
+    message = {**PING, "method": "tools/call", "params": params}
     found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
     assert found.headers["content-type"].startswith("text/event-stream")
-    told = [json.loads(line[6:]) for line in found.text.splitlines() if line.startswith("data: ")]
-    assert [each["method"] for each in told[:-1]] == ["notifications/progress"] * (len(told) - 1)
-    steps = [each["params"]["progress"] for each in told[:-1]]
+    messages = [json.loads(line[6:]) for line in found.text.splitlines() if line.startswith("data: ")]
+    assert [each["method"] for each in messages[:-1]] == ["notifications/progress"] * (len(messages) - 1)
+    steps = [each["params"]["progress"] for each in messages[:-1]]
     assert steps
     assert steps == sorted(set(steps))
-    assert {each["params"]["progressToken"] for each in told[:-1]} == {"p1"}
-    assert told[-1]["result"]["structuredContent"]["hits"]
+    assert {each["params"]["progressToken"] for each in messages[:-1]} == {"p1"}
+    assert messages[-1]["result"]["structuredContent"]["hits"]
 
 
 def test_array_of_arguments_returns_usage(server: HttpServer) -> None:
-    asked = {"name": "edit_document", "arguments": [{"operation": "add_task"}]}
-    get_status, answer = post(server, {**PING, "method": "tools/call", "params": asked})
+    params = {"name": "edit_document", "arguments": [{"operation": "add_task"}]}
+    get_status, answer = post(server, {**PING, "method": "tools/call", "params": params})
     result = answer["result"]
     assert (get_status, result["isError"]) == (200, True)
     assert '{"operations": [...]}' in result["structuredContent"]["fix"]
 
 
-@pytest.mark.slow  # connections beyond those that are kept ready are tried again after a second
+@pytest.mark.slow  # connections over the backlog are retried after a second
 def test_idle_connections_do_not_block_others(server: HttpServer) -> None:
     with ExitStack() as stack:
         for _ in range(MAX_CONNECTIONS + BACKLOG):
@@ -330,7 +339,7 @@ def test_disconnect_in_form_logs_no_error(server: HttpServer) -> None:
     lines = ("POST /login HTTP/1.1", f"Host: 127.0.0.1:{server.port}", kind, "Content-Length: 9", "", "token")
     with socket.create_connection((server.host, server.port)) as wire:
         wire.sendall("\r\n".join(lines).encode())
-    assert post(server, PING)[0] == 200  # and nothing is logged, as is seen at the end
+    assert post(server, PING)[0] == 200  # an empty log is checked at the end
 
 
 @loop_over("has_length", [True, False], ids=["with its length", "in chunks"])
@@ -343,14 +352,14 @@ def test_too_large_message_is_refused(server: HttpServer, has_length: bool) -> N
             "POST", "/mcp", body if has_length else iter([body]), shown, encode_chunked=not has_length
         )
         found = connection.getresponse()
-        told = json.loads(found.read())
-    except BrokenPipeError:  # it was answered before all was sent
+        answer = json.loads(found.read())
+    except BrokenPipeError:  # the response came before the whole request was sent
         found = connection.getresponse()
-        told = json.loads(found.read())
+        answer = json.loads(found.read())
     finally:
         connection.close()
     assert found.status == 413
-    assert told["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
+    assert answer["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
 
 
 def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
@@ -371,7 +380,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
             )
             wire.sendall("\r\n".join([*lines, "", ""]).encode() + body)
             wire.settimeout(1)
-            with pytest.raises(TimeoutError):  # it waits for its turn
+            with pytest.raises(TimeoutError):  # the write is still queued
                 read_available(wire)
             wire.close()
         until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
@@ -379,7 +388,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
 
 
 def _listening(server: HttpServer, target: str) -> socket.socket:
-    """A connection on which the server has begun to answer."""
+    """Open a stream and yield after its first bytes."""
     wire = socket.create_connection((server.host, server.port), timeout=PATIENCE)
     lines = (
         f"GET {target} HTTP/1.1",
@@ -412,7 +421,7 @@ def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> No
         assert httpx2.get(f"{started.base}/", timeout=PATIENCE).status_code == 200
         elsewhere = {"Host": "evil.example"}
         assert httpx2.get(f"{started.base}/", headers=elsewhere, timeout=PATIENCE).status_code == 421
-        # One that is shown has to be right all the same.
+        # A token that is given must be valid nevertheless.
         assert post(started, PING, Authorization="Bearer x")[0] == 401
 
 

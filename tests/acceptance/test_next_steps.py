@@ -1,4 +1,4 @@
-"""What an answer proposes is a call that works: every next step and every example is made."""
+"""Suggested calls in answers: every next step and every example must work."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from tests import warm
-from tests.acceptance.server import Era, Reply, Server, serving, serving_artifact, surroundings
+from tests import preloaded
+from tests.acceptance.server import (
+    ProtocolVersion,
+    Reply,
+    Server,
+    serving,
+    serving_artifact,
+    user_environment,
+)
 from tests.repositories import Repo, normal
 
 Call = tuple[str, dict[str, Any]]
@@ -72,13 +79,13 @@ SEARCHES: tuple[Call, ...] = (
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
 ALL = "documents,tasks,search,reading,history"
-# What to search for is the client's to say.
+# The query of a search is chosen by the client.
 OPEN = re.compile(r"Search (again as the hint says|for more with search_docs)")
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Documents with odd names and bytes, a tag, and a document that was renamed after it."""
+    """Return a repository with odd names and bytes, a tag, and a document that was renamed after it."""
     repo = normal(tmp_path_factory.mktemp("steps") / "docs", FILES)
     repo.git("tag", "v#1")
     repo.commit({"guide.md": str(FILES["guide.md"]).replace("apt", "dnf")})
@@ -89,7 +96,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
-    """The calls from which others follow."""
+    """Return the first calls of a crawl."""
     for ref in refs:
         at = {} if ref is None else {"ref": ref}
         for tool, arguments in SEARCHES:
@@ -102,14 +109,14 @@ def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
 
 
 def suggested_calls(reply: Reply) -> list[Call]:
-    """The calls that an answer names, each with its arguments read to their end."""
+    """Return the calls that an answer names, with complete arguments."""
     text = reply.data["next_step"]
     decoder = json.JSONDecoder()
     return [(found[1], decoder.raw_decode(text, found.end())[0]) for found in CALL.finditer(text)]
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
-    """Make every call that follows from the beginnings; the number of those that were made."""
+    """Make every call that the first calls lead to; return the number of calls."""
     tools = server.tools()
     waiting = deque((call, 0, "") for call in start_calls(refs) if call[0] in tools)
     made: set[str] = set()
@@ -120,7 +127,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         made.add(name)
         is_reader = tools[tool]["annotations"]["readOnlyHint"]
         reply = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
-        # What overwrites is refused until it was read as a whole; an artifact has no history at all.
+        # An overwrite needs a full read first; an artifact has no history.
         allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
         assert allowed, (reason, reply.text[:500])
         following = [(tool, reply.data["example"])] if reply.is_error else suggested_calls(reply)
@@ -132,7 +139,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("toolsets", "era"),
+    ("toolsets", "protocol"),
     [
         (ALL, "auto"),
         pytest.param(ALL, "legacy", marks=pytest.mark.slow),
@@ -141,9 +148,11 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         pytest.param("search,reading", "auto", marks=pytest.mark.slow),
     ],
 )
-def test_suggested_calls_of_repository_work(repo: Repo, home: Path, toolsets: str, era: Era) -> None:
+def test_suggested_calls_of_repository_work(
+    repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
+) -> None:
     before = repo.head()
-    with serving(repo.path, home, "--toolsets", toolsets, era=era) as server:
+    with serving(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:
         assert crawl(server, (None, "v#1")) > 100
     assert repo.head() == before
 
@@ -153,8 +162,8 @@ def test_suggested_calls_of_artifact_work(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
     out = tmp_path / "out"
-    command = [*warm.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
+    command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    done = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with serving_artifact(out, home, "--toolsets", ALL) as server:
         assert crawl(server, refs) > 100

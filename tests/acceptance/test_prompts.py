@@ -1,4 +1,4 @@
-"""Prompts through a real client, in both protocol eras: listed, filled in, and refused with what helps."""
+"""Prompts through a real client, in both protocol versions: lists, texts, and errors with fixes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp import MCPError
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
 
 from tests.acceptance.clients import connected
-from tests.acceptance.server import Era
+from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
 
 pytestmark = pytest.mark.anyio
@@ -22,8 +22,8 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", {"guide.md": GUIDE})
 
 
-async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, era: Era) -> None:
-    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         listed = (await client.list_prompts()).prompts
         assert {
             prompt.name: [(each.name, each.required) for each in prompt.arguments or []] for prompt in listed
@@ -52,16 +52,20 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, era: Era) -
         assert "Question: How is it installed?" in answer.messages[0].content.text
 
 
-async def test_read_only_server_lists_reading_prompts(repo: Repo, home: Path, era: Era) -> None:
-    async with connected(home, era, ["-C", repo.path, "--read-only"]) as client:
+async def test_read_only_server_lists_reading_prompts(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
+    async with connected(home, protocol, ["-C", repo.path, "--read-only"]) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["review_document", "answer_from_docs"]
         with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
             await client.get_prompt("write_spec", {"topic": "Ranking"})
 
 
-async def test_invalid_prompt_arguments_return_error_with_fix(repo: Repo, home: Path, era: Era) -> None:
-    async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
+async def test_invalid_prompt_arguments_return_error_with_fix(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
+    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for name, arguments, code in (
             ("write_specs", {"topic": "A"}, "UNKNOWN_PROMPT"),
             ("", {}, "UNKNOWN_PROMPT"),

@@ -1,4 +1,4 @@
-"""A client that never heard the answer sends the same key again, and is told what was done the first time."""
+"""Retries with an idempotency key after a lost answer, which return the first answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from index.storage.locking import hold_lock
-from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
+from tests.acceptance.server import CLIENT, Reply, Server, serving, user_environment
 from tests.repositories import Repo, normal
 from tests.stdio_client import connect
 
@@ -33,7 +33,7 @@ TASK = {
     "title": "Two",
     "idempotency_key": "key-1",
 }
-PATIENCE = 60.0  # seconds until a commit must be there
+PATIENCE = 60.0  # seconds to wait for a commit
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def repo(tmp_path: Path) -> Repo:
 
 @contextmanager
 def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Server]:
-    """A server that writes down which process it is."""
+    """Start a server that writes its process id to a file."""
     serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
     script = 'echo $$ > "$0"; exec "$@"'
     command = ["/bin/sh", "-c", script, str(pid_file), *serve]
-    connected = connect(command, name=CLIENT, variables=surroundings(home))
+    connected = connect(command, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
         yield Server(portal, client)
 
@@ -55,7 +55,7 @@ def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Serv
 def wait_for_commit(repo: Repo, before: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while repo.head() == before:
-        assert time.monotonic() < deadline, "nothing was committed"
+        assert time.monotonic() < deadline, "timed out waiting for a commit"
 
 
 def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Path, home: Path) -> None:
@@ -64,18 +64,18 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
     with ThreadPoolExecutor(1) as pool, serve_with_pid_file(repo.path, home, pid_file) as server:
         assert server.call("search_docs", query="work").data["hits"]
         [lock] = (repo.path / ".git" / "docyard").rglob("lock")
-        # An answer comes after the index has followed the commit, and now it cannot.
+        # The answer waits for the index, whose lock is held here.
         with hold_lock(lock, PATIENCE):
-            unheard: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            lost_answer: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
             os.kill(int(pid_file.read_text()), signal.SIGKILL)
-            assert unheard.exception(PATIENCE) is not None
+            assert lost_answer.exception(PATIENCE) is not None
     first = repo.head()
     assert repo.git("rev-parse", "HEAD^").strip() == before
     with serving(repo.path, home) as server:
         for _ in range(2):
-            told = server.call("edit_document", **TASK).data
-            assert (told["commit"], told["repeated"], told["task_index"]) == (first, True, 1)
+            answer = server.call("edit_document", **TASK).data
+            assert (answer["commit"], answer["repeated"], answer["task_index"]) == (first, True, 1)
         other = server.call("edit_document", **{**TASK, "title": "Three"})
         assert (other.is_error, other.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
     assert repo.head() == first
@@ -88,21 +88,21 @@ def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         with serving(repo.path, home) as server:
             assert server.call("search_docs", query="work").data["hits"]
-            unheard: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            lost_answer: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
-        unheard.exception(PATIENCE)
+        lost_answer.exception(PATIENCE)
     first = repo.head()
     with serving(repo.path, home) as server:
-        told = server.call("edit_document", **TASK).data
-        assert (told["commit"], told["repeated"], told["task_index"]) == (first, True, 1)
+        answer = server.call("edit_document", **TASK).data
+        assert (answer["commit"], answer["repeated"], answer["task_index"]) == (first, True, 1)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert repo.status() == repo.fsck() == ""
 
 
 def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
     with serving(repo.path, home) as one, serving(repo.path, home) as other, ThreadPoolExecutor(2) as pool:
-        for turn in range(5):
-            call = {**TASK, "title": f"Task {turn}", "idempotency_key": f"key-{turn}"}
+        for number in range(5):
+            call = {**TASK, "title": f"Task {number}", "idempotency_key": f"key-{number}"}
             sent = [pool.submit(server.call, "edit_document", **call) for server in (one, other)]
             mine, theirs = (each.result(PATIENCE) for each in sent)
             assert not mine.is_error

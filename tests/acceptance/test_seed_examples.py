@@ -1,4 +1,4 @@
-"""Every example of the two specifications, through the SDK's client and a real server process."""
+"""Every example of the two specifications, through the SDK's client and a server process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import CLIENT, Era, Reply, serving
+from tests.acceptance.server import CLIENT, ProtocolVersion, Reply, serving
 from tests.acceptance.stories import mismatch, read_story
 from tests.repositories import EMAIL, NAME, Repo, bare, normal
 
@@ -24,7 +24,7 @@ WRITERS = (
     "reopen_task",
     "tag_document",
 )
-Setting = tuple[str, bool, Era]
+Setting = tuple[str, bool, ProtocolVersion]
 SETTINGS: tuple[Setting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
@@ -36,7 +36,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PlayedStory:
-    """A story that was played: what each call answered, and the repository that it left."""
+    """The answers of a story that was run, and its repository."""
 
     name: str
     repo: Repo
@@ -46,21 +46,21 @@ class PlayedStory:
 
 
 def shown(setting: Setting) -> str:
-    name, is_bare, era = setting
-    return f"{name} {'bare' if is_bare else 'normal'} {era}"
+    name, is_bare, protocol = setting
+    return f"{name} {'bare' if is_bare else 'normal'} {protocol}"
 
 
 @pytest.fixture(scope="module")
 def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Setting], PlayedStory]:
-    """Plays a story, each only once."""
+    """Run a story once, and cache the result."""
 
     @cache
     def played(setting: Setting) -> PlayedStory:
-        name, is_bare, era = setting
+        name, is_bare, protocol = setting
         story = read_story(name)
         repo = (bare if is_bare else normal)(tmp_path_factory.mktemp("story") / "docs", story.files)
         first = repo.head()
-        with serving(repo.path, home, era=era) as server:
+        with serving(repo.path, home, protocol=protocol) as server:
             replies = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
             return PlayedStory(name, repo, first, replies, server.tools())
 

@@ -1,4 +1,4 @@
-"""Instructions and next steps name tools that are served, whatever toolsets a server offers."""
+"""Tool names in instructions and next steps, which must be served in each combination of toolsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Era, Server, serving
+from tests.acceptance.server import ProtocolVersion, Server, serving
 from tests.repositories import Repo, normal
 from tools.toolsets import TOOLSETS, all_tools
 
@@ -88,17 +88,17 @@ QUICK = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-on
 SERVERS = [
     pytest.param(
         options,
-        era,
-        id=f"{name} {era}",
-        marks=() if (name, era) in QUICK else pytest.mark.slow,
+        protocol,
+        id=f"{name} {protocol}",
+        marks=() if (name, protocol) in QUICK else pytest.mark.slow,
     )
     for name, options in OPTIONS.items()
-    for era in ("auto", "legacy")
+    for protocol in ("auto", "legacy")
 ]
 
 
 def steps_of(server: Server) -> dict[str, str]:
-    """Return each next step that a server's tools answer to the calls above, by its call."""
+    """Return each next step of the answers to the calls above, by its call."""
     served = server.tools()
     found: dict[str, str] = {}
     for tool, arguments in CALLS:
@@ -109,12 +109,12 @@ def steps_of(server: Server) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(("options", "era"), SERVERS)
+@pytest.mark.parametrize(("options", "protocol"), SERVERS)
 def test_next_steps_and_instructions_name_only_offered_tools(
-    tmp_path: Path, home: Path, options: tuple[str, ...], era: Era
+    tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolVersion
 ) -> None:
     repo: Repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, *options, era=era) as server:
+    with serving(repo.path, home, *options, protocol=protocol) as server:
         served = server.tools().keys()
         instructions = server.instructions()
         steps = steps_of(server)
@@ -126,14 +126,14 @@ def test_next_steps_and_instructions_name_only_offered_tools(
     assert len(instructions) <= 1_000
 
 
-def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, era: Era) -> None:
+def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
     repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, "--toolsets", "documents,search", era=era) as server:
+    with serving(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
         found = server.call("search_docs", query="heron").data["next_step"]
         assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in found
         found = server.call("search_documents", query="heron").data["next_step"]
         assert '{"file": "api.md", "slug": "endpoints/search"}' in found
-        # Neither the title nor the section above says more than its heading.
+        # The hit is in the subsection only.
         for arguments in ({"file": "api.md"}, {"file": "api.md", "slug": "endpoints"}):
             step = server.call("view_document", **arguments).data["next_step"]
             assert '{"file": "api.md", "slug": "endpoints/search"}' in step

@@ -1,4 +1,4 @@
-"""Declared keys through a real server and client: what a host is offered, and what is told of a wrong one."""
+"""Declared keys through a real server and client: the schema of the tool, and errors for invalid values."""
 
 from __future__ import annotations
 

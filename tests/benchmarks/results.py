@@ -1,4 +1,4 @@
-"""What a whole run over a corpus as large as small finds, with figures that keep every limit."""
+"""Results of a whole run over a corpus of the size of `small`, with every figure within its limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def whole_run() -> dict[str, Any]:
-    """A run on a machine as quick as the one on which the limits were set."""
+    """Return the results of a run on a machine as fast as the reference machine."""
     times = {"p50_ms": 0.05, "p95_ms": 0.1}
     build = {"seconds": 0.25, "cpu_seconds": 0.2, "bytes": 3_000_000}
     other = {"seconds": 0.25, "bytes": 10_000_000, "query": {"p50_ms": 2.5, "p95_ms": 8.0}}

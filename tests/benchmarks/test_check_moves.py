@@ -1,4 +1,4 @@
-"""500 random moves and renames over a folder that is made here; the check itself notices what is wrong."""
+"""Tests of the check of moves: 500 random moves and renames over a generated folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checks.census import marked
+from benchmarks.checks.census import add_marks
 from benchmarks.checks.findings import CheckReport
 from benchmarks.checks.moves import check, compare
 from workspace.document.document import Document
@@ -17,7 +17,7 @@ WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`c
 
 
 def write_folder(root: Path, chance: random.Random) -> None:
-    """Documents in three folders whose sections are alike and link to each other in every spelling."""
+    """Write documents in three folders; their similar sections link to each other in every spelling."""
     paths = [f"{chance.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENTS)]
     for path in paths:
         lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", link(paths, path, chance), ""]
@@ -54,7 +54,7 @@ def link(paths: list[str], path: str, chance: random.Random) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moves", [40, pytest.param(500, marks=pytest.mark.slow)])
-def test_every_link_is_kept_and_all_can_be_taken_back(moves: int, tmp_path: Path) -> None:
+def test_random_moves_preserve_every_link_and_can_be_reverted(moves: int, tmp_path: Path) -> None:
     write_folder(tmp_path, random.Random(moves))
     report = check(tmp_path, moves, seed=moves)
     assert report.wrong == []
@@ -67,14 +67,14 @@ def test_every_link_is_kept_and_all_can_be_taken_back(moves: int, tmp_path: Path
     }
 
 
-def test_what_was_broken_may_be_anything_and_what_was_not_may_not() -> None:
+def test_compare_ignores_links_that_were_broken_before() -> None:
     report = CheckReport()
     compare(report, "links", {1: "a", 2: None, 3: "c"}, {1: "a", 2: "b", 3: "d"})
     assert report.tried["links"] == 2
     assert report.wrong == ["links: 3: 'c' became 'd'"]
 
 
-def test_every_section_is_marked() -> None:
+def test_every_section_gets_a_mark() -> None:
     data = b"---\na: 1\n---\nText\n\n# T\n## A\nB\n-\n"
-    found = marked({"a.md": data})["a.md"]
+    found = add_marks({"a.md": data})["a.md"]
     assert found.count(b"Section-mark-") == len(Document.parse(data).sections)

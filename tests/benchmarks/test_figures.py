@@ -1,4 +1,4 @@
-"""Limits: which hold for a corpus, when they grow, and which figures keep them."""
+"""Limits of figures: by size of the corpus, scaled by the speed of the machine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def named(results: dict[str, Any], name: str) -> Figure:
     return found
 
 
-def test_every_row_finds_its_value_in_a_whole_run_and_keeps_its_limit() -> None:
+def test_every_row_of_a_whole_run_has_a_value_within_limit() -> None:
     rows = [row for group in figures(whole_run()).values() for row in group]
     assert [row.name for row in rows if row.value is None] == []
     assert [row.name for row in rows if row.is_met is False] == []
     assert sum(row.is_met is True for row in rows) >= 19
 
 
-def test_a_value_at_its_limit_keeps_it_and_one_above_misses_it() -> None:
+def test_value_at_limit_is_met_and_above_is_missed() -> None:
     results = whole_run()
     results["edits"]["segments"] = 8
     assert named(results, "segments after 300 commits").is_met is True
@@ -32,24 +32,24 @@ def test_a_value_at_its_limit_keeps_it_and_one_above_misses_it() -> None:
     assert named(results, "segments after 300 commits").is_met is False
 
 
-def test_95_of_100_identifiers_are_enough_and_94_are_not() -> None:
+def test_95_of_100_identifiers_meet_the_limit_and_94_miss_it() -> None:
     results = whole_run()
-    for first, kept in ((95, True), (94, False)):
+    for first, is_met in ((95, True), (94, False)):
         results["known"]["identifiers"]["first"] = first
-        assert named(results, "identifiers not found first, of 100").is_met is kept
+        assert named(results, "identifiers not found first, of 100").is_met is is_met
 
 
-def test_what_was_not_measured_neither_keeps_nor_misses_a_limit_and_can_be_left_out() -> None:
+def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
     results = whole_run()
     del results["tantivy"], results["index"]
     row = named(results, "the p50 by tantivy's, five fields")
     assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
     assert "not measured" in figures_table(figures(results))
     assert "Building" not in without_gaps(figures(results))
-    assert "tantivy" not in named(results, "ten best by OR, p50").beside
+    assert "tantivy" not in named(results, "ten best by OR, p50").others
 
 
-def test_limits_in_time_grow_on_a_slower_machine_and_no_others() -> None:
+def test_only_time_limits_grow_on_a_slower_machine() -> None:
     results = whole_run()
     results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
     assert scales(results) == pytest.approx(
@@ -63,14 +63,14 @@ def test_limits_in_time_grow_on_a_slower_machine_and_no_others() -> None:
     assert "FTS5's query p50 2.00x" in about(results)[-1]
 
 
-def test_limits_never_shrink_on_a_quicker_machine() -> None:
+def test_limits_do_not_shrink_on_a_faster_machine() -> None:
     results = whole_run()
     results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
     assert set(scales(results).values()) == {1.0}
     assert named(results, "ten best by OR, p50").limit == 0.1
 
 
-def test_a_corpus_unlike_both_says_nothing_about_the_machine() -> None:
+def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
     results = whole_run()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
@@ -80,7 +80,7 @@ def test_a_corpus_unlike_both_says_nothing_about_the_machine() -> None:
     assert named(results, "search_docs over stdio, p50").limit == 2
 
 
-def test_a_corpus_has_the_limits_of_the_smallest_class_that_it_fits_into() -> None:
+def test_corpus_has_limits_of_smallest_fitting_class() -> None:
     results = whole_run()
     results["corpus"]["bytes"] = 7_000_001
     assert class_of(results) is LARGE
@@ -90,7 +90,7 @@ def test_a_corpus_has_the_limits_of_the_smallest_class_that_it_fits_into() -> No
     assert named(results, "peak memory while building").limit is None
 
 
-def test_the_table_shows_a_grown_limit_beside_the_first_and_says_what_was_missed() -> None:
+def test_table_shows_scaled_limit_target_and_missed_figures() -> None:
     results = whole_run()
     results["fts5"]["query"] = {"p50_ms": 5.0, "p95_ms": 16.0}
     results["queries"]["best"] = {"p50_ms": 0.3, "p95_ms": 0.4}

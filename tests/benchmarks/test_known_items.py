@@ -1,4 +1,4 @@
-"""Known items: what is an identifier, that each is drawn from its only section, and what is measured."""
+"""Known items: identifiers and reminders drawn from a corpus, and their measurement."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
         ("**snake_case** and _emphasis_ | cell_one | `a->b_c`", {"snake_case", "cell_one"}),
     ],
 )
-def test_identifiers(body: str, found: set[str] | None) -> None:
+def test_identifiers_are_found_in_visible_text_only(body: str, found: set[str] | None) -> None:
     wanted = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if found is None else found
     assert identifiers(text(body)) == wanted
 
 
-def test_an_identifier_stands_in_its_section_alone() -> None:
+def test_drawn_identifier_occurs_in_one_section_only() -> None:
     texts = [
         text("only_here and twice_here", name="a.md#a"),
         text("TWICE_HERE and only_here_too", name="b.md#b"),
@@ -54,7 +54,7 @@ def test_an_identifier_stands_in_its_section_alone() -> None:
 
 
 def sections() -> list[Text]:
-    """Sections of eight words each of which stands in several of them, and of a title of their own."""
+    """Return sections with distinct titles and eight words that each occur in several sections."""
     return [
         text(
             " ".join(WORDS[(number + step) % len(WORDS)] for step in range(8)),
@@ -65,7 +65,7 @@ def sections() -> list[Text]:
     ] + [text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
 
 
-def test_a_reminder_has_words_of_its_section_and_one_of_another() -> None:
+def test_reminder_has_words_of_its_section_and_one_other() -> None:
     texts = sections()
     by_id = {one.id: set(f"{one.title} {one.body}".lower().split()) for one in texts}
     drawn = draw_reminders(texts, 10)
@@ -80,7 +80,7 @@ def test_a_reminder_has_words_of_its_section_and_one_of_another() -> None:
 
 
 @pytest.mark.slow
-def test_docyard_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_measures_identifiers_and_reminders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = tmp_path / "docs"
@@ -96,7 +96,7 @@ def test_docyard_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @loop_over("name", ["small", "large"])
-def test_the_questions_are_cases(name: str) -> None:
+def test_stored_questions_are_valid_cases(name: str) -> None:
     questions = Path(__file__).resolve().parents[2] / "benchmarks" / "questions" / f"{name}.jsonl"
     cases = read_cases([questions])
     assert len(cases) >= 30
@@ -104,7 +104,7 @@ def test_the_questions_are_cases(name: str) -> None:
     assert len({path for case in cases for path in case.expected}) == len(cases)
 
 
-def test_a_corpus_without_identifiers_is_too_small(tmp_path: Path) -> None:
+def test_corpus_without_identifiers_raises_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
     with pytest.raises(TooSmall, match="identifier"):
         draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)

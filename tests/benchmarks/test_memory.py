@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.memory import Watch, children, peak_mb
+from benchmarks.memory import MemorySampler, children, peak_mb
 
 pytestmark = [
     pytest.mark.process,
@@ -26,19 +26,19 @@ child.wait()
 """
 
 
-def test_a_tree_is_what_its_processes_hold_together() -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT]) as process, Watch(process.pid) as watch:
+def test_peak_of_process_tree_is_the_sum_of_processes() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT]) as process, MemorySampler(process.pid) as sampler:
         process.wait()
-    assert 120 < watch.peak_mb < 200
+    assert 120 < sampler.peak_mb < 200
 
 
-def test_a_process_keeps_its_peak_after_it_has_let_go() -> None:
+def test_peak_of_process_includes_freed_memory() -> None:
     code = "held = b'x' * 60_000_000; del held; from benchmarks.memory import peak_mb; print(peak_mb())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 60 < float(done.stdout) < 120
 
 
-def test_the_children_of_a_process_and_their_peak() -> None:
+def test_child_processes_are_listed_with_their_peak() -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()

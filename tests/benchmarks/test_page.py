@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: its measured part is written from what is kept, and the rest stays."""
+"""benchmarks/RESULTS.md: its measured part is written from stored results, and the rest stays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reports.page import BEGIN, END, PAGE, NoPlace, keep, replaced, write
+from benchmarks.reports.page import BEGIN, END, PAGE, MissingMarkers, replace_measured, store_results, write
 from tests.benchmarks.results import whole_run
 
 TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
@@ -20,14 +20,14 @@ def page(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_real_page_has_both_marks() -> None:
+def test_results_page_has_both_markers() -> None:
     text = PAGE.read_text()
-    assert replaced(text, "x").count("\n\nx\n\n") == 1
+    assert replace_measured(text, "x").count("\n\nx\n\n") == 1
 
 
-def test_only_what_is_between_the_marks_changes(page: Path, tmp_path: Path) -> None:
-    keep(whole_run(), Path("docs"), tmp_path / "kept")
-    write(page, tmp_path / "kept")
+def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
+    store_results(whole_run(), Path("docs"), tmp_path / "results")
+    write(page, tmp_path / "results")
     text = page.read_text()
     assert text.startswith("# Performance\n\nBefore.\n\n")
     assert text.endswith("\n\nAfter.\n")
@@ -36,39 +36,39 @@ def test_only_what_is_between_the_marks_changes(page: Path, tmp_path: Path) -> N
     assert "1,600 lists were compared" in text
 
 
-def test_writing_twice_gives_the_same_bytes(page: Path, tmp_path: Path) -> None:
-    keep(whole_run(), Path("docs"), tmp_path / "kept")
-    once = write(page, tmp_path / "kept").read_bytes()
-    assert write(page, tmp_path / "kept").read_bytes() == once
+def test_writing_the_page_twice_gives_the_same_bytes(page: Path, tmp_path: Path) -> None:
+    store_results(whole_run(), Path("docs"), tmp_path / "results")
+    once = write(page, tmp_path / "results").read_bytes()
+    assert write(page, tmp_path / "results").read_bytes() == once
 
 
-def test_a_page_without_marks_is_refused() -> None:
-    with pytest.raises(NoPlace):
-        replaced("# Performance\n", "x")
+def test_page_without_markers_is_refused() -> None:
+    with pytest.raises(MissingMarkers):
+        replace_measured("# Performance\n", "x")
 
 
-def test_a_corpus_like_small_is_kept_as_small_and_another_under_its_folder(tmp_path: Path) -> None:
+def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
     results = whole_run()
-    assert keep(results, Path("anything"), tmp_path).name == "small.json"
+    assert store_results(results, Path("anything"), tmp_path).name == "small.json"
     results["corpus"]["sections"] = 100
-    file = keep(results, Path("My Docs!"), tmp_path)
+    file = store_results(results, Path("My Docs!"), tmp_path)
     assert file.name == "my-docs.json"
     assert json.loads(file.read_text()) == results
 
 
-def test_the_smallest_corpus_comes_first_and_a_missed_limit_is_named(page: Path, tmp_path: Path) -> None:
+def test_smallest_corpus_is_first_and_missed_limits_are_named(page: Path, tmp_path: Path) -> None:
     results = whole_run()
     results["edits"]["segments"] = 9
-    keep(results, Path("docs"), tmp_path / "kept")
+    store_results(results, Path("docs"), tmp_path / "results")
     results["corpus"] |= {"sections": 10, "bytes": 1_000}
-    keep(results, Path("tiny"), tmp_path / "kept")
-    text = write(page, tmp_path / "kept").read_text()
+    store_results(results, Path("tiny"), tmp_path / "results")
+    text = write(page, tmp_path / "results").read_text()
     assert text.index("### tiny") < text.index("### small")
     assert "Missed: segments after 300 commits." in text
     assert "**MISSED**" in text
 
 
-def test_growth_has_a_line_for_each_size_and_the_picture_if_there_is_one(page: Path, tmp_path: Path) -> None:
+def test_growth_table_has_each_size_and_an_existing_plot(page: Path, tmp_path: Path) -> None:
     point = {
         "name": "large, 3 times",
         "sections": 474_000,

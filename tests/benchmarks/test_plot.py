@@ -1,4 +1,4 @@
-"""The picture of growth: light, text as text, the same for the same figures."""
+"""The plot of growth is a small, reproducible SVG with text elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = ("build_s", "peak_mb", "query_p50_ms", "query_p95_ms", "edit_p50_ms")
 
 
 @pytest.mark.slow
-def test_two_pictures_of_the_same_figures_are_the_same_light_file(tmp_path: Path) -> None:
+def test_same_figures_give_identical_small_svg(tmp_path: Path) -> None:
     points = [{"sections": size} | dict.fromkeys(KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)]
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]
     for file in files:

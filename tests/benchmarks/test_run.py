@@ -36,7 +36,7 @@ def pages(count: int) -> dict[str, bytes]:
 
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of Markdown; what a run sets in the environment is taken back."""
+    """Write a folder of Markdown; the environment variables that a run sets are restored."""
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     for path, data in pages(20).items():
@@ -46,7 +46,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "docs"
 
 
-def test_a_stage_prints_a_table_and_writes_json_but_no_page(
+def test_single_stage_prints_table_and_writes_json_only(
     docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = PAGE.read_bytes()
@@ -59,23 +59,23 @@ def test_a_stage_prints_a_table_and_writes_json_but_no_page(
 
 
 @pytest.mark.process
-def test_an_index_is_built_and_its_lists_are_the_same_after_a_rebuild(tmp_path: Path) -> None:
+def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
     bench = Bench.of(Corpus(pages(20)), tmp_path)
     place = tmp_path / "index"
-    built = measure("search.indexing", tmp_path, repository=bench.repository, processes=1, folder=place)
+    built = measure("search.full_index", tmp_path, repository=bench.repository, processes=1, folder=place)
     assert built["sections"] == 80
     assert 0 < built["bytes"] <= sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     assert built["peak_mb"] > 20
     queries = bench.queries[:20]
-    fresh = measure("search.querying", tmp_path, repository=bench.repository, queries=queries, warm=False)[
+    fresh = measure("search.queries", tmp_path, repository=bench.repository, queries=queries, warm=False)[
         "lists"
     ]
-    rebuilt = measure("search.rebuilding", tmp_path, repository=bench.repository, queries=queries)["lists"]
+    rebuilt = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)["lists"]
     assert all(fresh)
     assert check_same(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
 
 
-def test_a_folder_without_markdown_and_an_unknown_stage_are_refused(
+def test_empty_folder_and_unknown_stage_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path)]) == 2
@@ -85,12 +85,12 @@ def test_a_folder_without_markdown_and_an_unknown_stage_are_refused(
     assert "no stage 'nonsense'; there are fts5, tantivy, index" in capsys.readouterr().err
 
 
-def test_too_little_text_is_refused(tmp_path: Path) -> None:
+def test_too_little_text_raises_too_small(tmp_path: Path) -> None:
     with pytest.raises(TooSmall):
         Bench.of(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
 
 
-def test_a_corpus_several_times_over_has_no_two_files_with_the_same_bytes() -> None:
+def test_multiplied_corpus_has_no_identical_files() -> None:
     corpus = Corpus({"a.md": b"# A\n", "b/c.md": b"# C\n"})
     found = several(corpus, 3).documents
     assert sorted(found) == [f"copy{number}/{path}" for number in (1, 2, 3) for path in ("a.md", "b/c.md")]

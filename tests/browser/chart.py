@@ -1,4 +1,4 @@
-"""A small picture, made of nothing but its points: columns, as a PNG."""
+"""A small column chart as a PNG, without a library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PAPER, _COLUMN, _LAST, _LINE = (250, 250, 248), (148, 168, 190), (58, 98, 146),
 
 
 def chart(values: Sequence[float], lowest: float, highest: float) -> bytes:
-    """A PNG with one column for each value between the lowest and the highest; the last is set off."""
+    """Return a PNG with one column for each value between `lowest` and `highest`; the last is highlighted."""
     left, below = 24, HEIGHT - 24
     wide = (WIDTH - 2 * left) // len(values)
     rows = [bytearray(bytes(_PAPER) * WIDTH) for _ in range(HEIGHT)]

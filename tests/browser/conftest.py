@@ -1,4 +1,4 @@
-"""A browser, the served story, and pages of Ana's."""
+"""Fixtures: a browser, the served story, and pages of the reviewer Ana."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.served import Served
-from tests.browser.story import Story, told
+from tests.browser.page_server import PageServer
+from tests.browser.story import Story, serve_story
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 30_000  # milliseconds in which what must appear has appeared, on a busy machine too
+PATIENCE = 30_000  # milliseconds until an expected element appears, on a busy machine too
 
 SignIn = Callable[..., "Page"]
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The Chromium that is found on the PATH; none is ever fetched."""
+    """Yield the Chromium on the PATH; none is downloaded."""
     from playwright.sync_api import expect, sync_playwright
 
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert found, f"no Chromium is on the PATH: install one of {', '.join(BROWSERS)}"
-    # The sandbox cannot be had by root, who runs the tests in a container.
+    # The sandbox is not available to root, which runs the tests in a container.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE)
@@ -41,34 +41,34 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a worker."""
+    """Yield one browser for all tests of a worker."""
     with chromium() as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """The story, served; the tests of a module share it."""
-    with told(tmp_path_factory.mktemp("story")) as served:
-        yield served
+    """Yield the served story, which the tests of a module share."""
+    with serve_story(tmp_path_factory.mktemp("story")) as server:
+        yield server
 
 
-def context_of(browser: Browser, served: Served, secret: str, **options: Any) -> BrowserContext:
-    """A browser's window of somebody who signed in with a token, in which every wait is bounded."""
-    context = browser.new_context(base_url=served.url, reduced_motion="reduce", **options)
+def context_of(browser: Browser, server: PageServer, secret: str, **options: Any) -> BrowserContext:
+    """Return a browser context that is signed in with a token, and whose waits have a timeout."""
+    context = browser.new_context(base_url=server.url, reduced_motion="reduce", **options)
     context.set_default_timeout(PATIENCE)
-    signed_in = context.request.get(f"{served.url}/?token={secret}")
+    signed_in = context.request.get(f"{server.url}/?token={secret}")
     assert signed_in.ok, signed_in.status
     return context
 
 
 @pytest.fixture
 def sign_in(browser: Browser) -> Iterator[SignIn]:
-    """Gives a page of whoever has a token; options are those of a browser's context."""
+    """Yield a function that opens a page for a token; its options are those of a browser context."""
     opened: list[BrowserContext] = []
 
-    def page(served: Served, secret: str, **options: Any) -> Page:
-        opened.append(context_of(browser, served, secret, **options))
+    def page(server: PageServer, secret: str, **options: Any) -> Page:
+        opened.append(context_of(browser, server, secret, **options))
         return opened[-1].new_page()
 
     yield page
@@ -78,13 +78,13 @@ def sign_in(browser: Browser) -> Iterator[SignIn]:
 
 @pytest.fixture
 def ana(sign_in: SignIn, story: Story) -> Page:
-    """A page of Ana's, who reviews."""
-    return sign_in(story.served, story.ana)
+    """Return a page of Ana, the reviewer."""
+    return sign_in(story.server, story.ana)
 
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The script of the accessibility checker."""
+    """Return the script of the accessibility checker."""
     script = Path(__file__).parents[2] / ".venv-node/browser/node_modules/axe-core/axe.min.js"
     assert script.exists(), "the accessibility checker is not installed: run make browser"
     return script.read_text("utf-8")

@@ -1,6 +1,6 @@
-"""Documents that try to run a script, load something from elsewhere or leave their place on the page.
+"""Documents that try to run a script, load a resource from another host, or overlay the page.
 
-Each script would set `window.docyardPwned`, each thing that is loaded come from `attacker.invalid`.
+Each script sets `window.docyardPwned`, and each resource is loaded from `attacker.invalid`.
 """
 
 from __future__ import annotations
@@ -238,14 +238,14 @@ _PLACES = [
 
 
 def vectors() -> list[str]:
-    """Each attempt as a text of its own."""
+    """Return each attempt as a separate text."""
     plain = [form.format(scheme) for scheme in _SCHEMES[:2] for form in _ADDRESSES]
     schemes = [f'[x]({scheme})\n\n<a href="{scheme}">y</a> <img src="{scheme}">' for scheme in _SCHEMES]
     return [*_SCRIPTS, *_HANDLERS, *plain, *schemes, *_ELEMENTS, *_PLACES]
 
 
 def hostile_documents() -> dict[str, str]:
-    """Documents by path: one for each vector, and `hostile/all.md` with those that leave nothing open."""
+    """Return documents by path: one for each vector, and `hostile/all.md` with all that close their tags."""
     documents = {
         f"hostile/{number:03}.md": f"# Hostile {number}\n\n{text}\n\nThe end.\n"
         for number, text in enumerate(vectors())

@@ -1,4 +1,4 @@
-"""Takes the pictures of the page for docs/: each page at two widths, light and dark.
+"""The screenshots of docs/: each page at two widths, light and dark.
 
 python -m tests.browser.pictures [FOLDER]     writes FOLDER/NAME-WIDTH-SCHEME.png; docs/pictures, unless named
 """
@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.browser.conftest import chromium, context_of
 from tests.browser.places import places
-from tests.browser.story import answered, discussed, told
+from tests.browser.story import add_review, answer_review, serve_story
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 WIDTHS = {1280: 860, 390: 844}
@@ -25,23 +25,26 @@ MOST = 120_000  # bytes of a picture
 
 
 def small(png: bytes) -> bytes:
-    """The same picture in as many colours as fit into the limit; ValueError where none do."""
+    """Return a picture with as many colours as fit into the limit. Raises ValueError if it is too large."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (256, 128, 64, 32):
-        kept = io.BytesIO()
-        picture.quantize(colours, dither=Image.Dither.NONE).save(kept, "PNG", optimize=True)
-        if len(kept.getvalue()) <= MOST:
-            return kept.getvalue()
+        data = io.BytesIO()
+        picture.quantize(colours, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
+        if len(data.getvalue()) <= MOST:
+            return data.getvalue()
     raise ValueError(f"a picture of {picture.size} does not fit into {MOST} bytes")
 
 
 def take(folder: Path) -> list[Path]:
-    """Take all pictures; gives the files."""
+    """Take all pictures, and return their files."""
     folder.mkdir(parents=True, exist_ok=True)
-    taken = []
-    with tempfile.TemporaryDirectory(prefix="docyard-pictures-") as scratch, told(Path(scratch)) as story:
-        discussed(story)
-        answered(story)
+    files = []
+    with (
+        tempfile.TemporaryDirectory(prefix="docyard-pictures-") as scratch,
+        serve_story(Path(scratch)) as story,
+    ):
+        add_review(story)
+        answer_review(story)
         with chromium() as browser:
             for width, height in WIDTHS.items():
                 for scheme in SCHEMES:
@@ -49,9 +52,9 @@ def take(folder: Path) -> list[Path]:
                         "color_scheme": scheme,
                         "viewport": {"width": width, "height": height},
                     }
-                    context = context_of(browser, story.served, story.ana, **options)
-                    nobody = browser.new_context(base_url=story.served.url, **options)
-                    signed_in, signed_out = context.new_page(), nobody.new_page()
+                    context = context_of(browser, story.server, story.ana, **options)
+                    anonymous = browser.new_context(base_url=story.server.url, **options)
+                    signed_in, signed_out = context.new_page(), anonymous.new_page()
                     for name, path in places(story).items():
                         page = signed_out if name == "sign-in" else signed_in
                         answer = page.goto(path)
@@ -60,17 +63,17 @@ def take(folder: Path) -> list[Path]:
                         page.wait_for_load_state("load")
                         file = folder / f"{name}-{width}-{scheme}.png"
                         file.write_bytes(small(page.screenshot()))
-                        taken.append(file)
+                        files.append(file)
                     context.close()
-                    nobody.close()
-    return taken
+                    anonymous.close()
+    return files
 
 
 def main(words: Sequence[str]) -> int:
-    """Take the pictures into a folder, and say how large they are."""
-    taken = take(Path(words[0]) if words else FOLDER)
-    size = sum(file.stat().st_size for file in taken)
-    print(f"{len(taken)} pictures, {size / 1e6:.1f} MB, in {taken[0].parent}")
+    """Take the pictures into a folder, and print their size."""
+    files = take(Path(words[0]) if words else FOLDER)
+    size = sum(file.stat().st_size for file in files)
+    print(f"{len(files)} pictures, {size / 1e6:.1f} MB, in {files[0].parent}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Each page of the story, by the name of its picture."""
+"""The URL of each page of the story, by the name of its picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.browser.story import Story
 
 
 def places(story: Story) -> dict[str, str]:
-    """The paths of all pages, by name."""
+    """Return the paths of all pages, by name."""
     retries, limits = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
     return {
         "library": "/",
@@ -15,7 +15,7 @@ def places(story: Story) -> dict[str, str]:
         "document-image": "/doc/product/vision.md#how-we-know-that-it-works",
         "history": "/history/product/roadmap.md",
         "blame": "/blame/api/tracking.md?section=rate-limits",
-        "commit": f"/commit/{story.served.repo.head()}",
+        "commit": f"/commit/{story.server.repo.head()}",
         "search": "/search?q=how+long+does+a+client+wait",
         "edit": "/edit/api/retries.md?section=backoff",
         "proposals": "/proposals",

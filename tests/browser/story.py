@@ -1,6 +1,6 @@
-"""A believable workspace: documents with a past, and what agents proposed and people said of it.
+"""A realistic workspace: documents with a history, proposals of agents, and reviews of people.
 
-Tests act in it, and the pictures in docs/ are taken of it.
+Tests use it, and the pictures in docs/ show it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.browser.chart import chart
-from tests.browser.served import Served, serving
+from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import Repo, unborn
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import Actor
@@ -23,21 +23,21 @@ from workspace.workspace import Workspace
 DOCUMENTS = Path(__file__).with_name("workspace")
 RULES = '[[protect]]\npaths = ["api/**"]\napprovers = ["ana", "ben"]\n'
 _PEOPLE = {"Mira": "Mira Holt <mira@harbor.example>", "Jonas": "Jonas Berg <jonas@harbor.example>"}
-_FIRST_DAY = 1_788_250_000  # a day in September 2026; the past goes on from there
+_FIRST_DAY = 1_788_250_000  # a day in September 2026, the first of the history
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The server, the secrets by which two reviewers sign in, and the ids of proposals by their subjects."""
+    """The server, the tokens of two reviewers, and the ids of proposals by subject."""
 
-    served: Served
+    server: PageServer
     ana: str
     ben: str
     proposals: Mapping[str, str]
 
 
 def documents() -> dict[str, str | bytes]:
-    """The files of the workspace as they end up, by path."""
+    """Return the final files of the workspace, by path."""
     files: dict[str, str | bytes] = {
         path.relative_to(DOCUMENTS).as_posix(): path.read_text("utf-8") for path in DOCUMENTS.rglob("*.md")
     }
@@ -46,7 +46,7 @@ def documents() -> dict[str, str | bytes]:
 
 
 def repository(folder: Path) -> Repo:
-    """The workspace with a past: written by two people, on several days."""
+    """Create the workspace with a history of two authors on several days."""
     repo = unborn(folder)
     files = documents()
     plan, api = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
@@ -97,14 +97,14 @@ def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, who: str
 
 
 @contextmanager
-def told(folder: Path) -> Iterator[Story]:
-    """The workspace, served, with two proposals of an agent's, of which one is in conflict."""
+def serve_story(folder: Path) -> Iterator[Story]:
+    """Serve the workspace with two proposals of an agent, of which one has a conflict."""
     repo = repository(folder / "harbor")
     tokens = Tokens(repo.path / ".git")
     ana = tokens.add("ana", "Ana Li", "ana@harbor.example")
     ben = tokens.add("ben", "Ben Ode", "ben@harbor.example")
-    with serving(repo, folder / "home") as served:
-        with served.agent() as agent:
+    with start_page_server(repo, folder / "home") as server:
+        with server.agent() as agent:
             retries = str(
                 agent.call(
                     "create_proposal",
@@ -151,15 +151,15 @@ def told(folder: Path) -> Iterator[Story]:
             agent.call("update_proposal", proposal=limits, action="submit")
         changed = str(documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
         _commit(repo, {"api/tracking.md": changed}, "Twelve requests a second, as measured", "Mira", 20)
-        yield Story(served, ana, ben, {"retries": retries, "limits": limits})
+        yield Story(server, ana, ben, {"retries": retries, "limits": limits})
 
 
-def answered(story: Story) -> None:
-    """The agent reads what was asked for, changes the text, says so, and submits again."""
-    with story.served.agent() as agent:
+def answer_review(story: Story) -> None:
+    """Answer a change request as the agent: change the text, add a comment, and submit again."""
+    with story.server.agent() as agent:
         name = story.proposals["retries"]
-        asked = agent.call("view_proposal", proposal=name)
-        assert asked["state"] == "changes_requested", asked["state"]
+        view = agent.call("view_proposal", proposal=name)
+        assert view["state"] == "changes_requested", view["state"]
         agent.call(
             "edit_document",
             proposal=name,
@@ -172,17 +172,17 @@ def answered(story: Story) -> None:
         agent.call("update_proposal", proposal=name, action="submit")
 
 
-def discussed(story: Story) -> None:
-    """Ana has commented on a section of the proposal, and has asked for changes."""
-    workspace = Workspace.open(story.served.repo.path, durable=False)
+def add_review(story: Story) -> None:
+    """Add a comment on a section and a change request, as Ana."""
+    workspace = Workspace.open(story.server.repo.path, durable=False)
     person = Tokens(workspace.git.common_dir).person(story.ana)
     author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
     actor = Actor(author, "page", "page", person)
     name = story.proposals["retries"]
-    proposing = workspace.proposing()
-    proposing.comment(
+    proposal_actions = workspace.proposal_actions()
+    proposal_actions.comment(
         name, actor, "Always the *same* second?", file="api/retries.md", slug="backoff", quote="a second"
     )
-    proposing.review(
+    proposal_actions.review(
         name, actor, ReviewDecision.REQUEST_CHANGES, "Say how the wait grows, and where it ends."
     )

@@ -1,4 +1,4 @@
-"""An accessibility checker finds nothing serious on any page, light and dark, wide and narrow."""
+"""The accessibility checker reports nothing serious on any page, light and dark, wide and narrow."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SERIOUS = ("serious", "critical")
 
 
 def wrong(page: Page, axe: str) -> list[str]:
-    """What the checker finds serious in a page, each with where it is."""
-    # Evaluated by the browser's debugger, which the page's own policy does not bind.
+    """Return the serious findings of the checker in a page, with their elements."""
+    # The browser's debugger evaluates the script, which the page's policy would block.
     page.evaluate(axe)
     found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
@@ -33,17 +33,17 @@ def wrong(page: Page, axe: str) -> list[str]:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_serious_on_any_page(
+def test_every_page_passes_the_accessibility_checker(
     story: Story, sign_in: SignIn, axe: str, scheme: str, width: int
 ) -> None:
-    page = sign_in(story.served, story.ana, color_scheme=scheme, viewport={"width": width, "height": 844})
+    page = sign_in(story.server, story.ana, color_scheme=scheme, viewport={"width": width, "height": 844})
     found = {}
     for name, path in places(story).items():
         page.goto(path)
-        # What is folded is looked at too.
+        # Open folded parts, so that they are checked too.
         page.evaluate("() => document.querySelectorAll('main details').forEach(one => { one.open = true })")
         problems = wrong(page, axe)
-        # A page never scrolls sideways, however narrow the screen.
+        # A page must not scroll sideways, even on a narrow screen.
         too_wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
         if too_wide > 0:
             problems.append(f"the page is {too_wide} pixels wider than the screen")
@@ -52,7 +52,7 @@ def test_nothing_serious_on_any_page(
     assert found == {}
 
 
-def test_the_keys_are_shown_in_a_dialog(ana: Page, axe: str) -> None:
+def test_keys_are_shown_in_a_dialog(ana: Page, axe: str) -> None:
     ana.goto("/")
     ana.keyboard.press("?")
     ana.get_by_role("dialog").wait_for()

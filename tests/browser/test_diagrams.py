@@ -1,4 +1,4 @@
-"""Diagrams are drawn in frames from which nothing can be reached; without the script they stay text."""
+"""Diagrams are drawn in isolated frames; without the script they are text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.served import Served, serving
+from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import normal
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# An operator's script that draws a line of text, and first tries whatever a frame must not do.
+# An operator's script that draws a line of text, after trying everything that a frame must not do.
 SCRIPT = """
 const tried = [];
 const attempt = (name, act) => {
@@ -53,41 +53,41 @@ NOTHING = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     folder = tmp_path_factory.mktemp("diagrams")
     script = folder / "mermaid.min.js"
     script.write_text(SCRIPT, "utf-8")
     repo = normal(folder / "docs", {"flow.md": FLOW})
-    with serving(repo, folder / "home", "--mermaid", str(script)) as started:
+    with start_page_server(repo, folder / "home", "--mermaid", str(script)) as started:
         yield started
 
 
-def test_a_diagram_is_drawn_in_a_frame_that_reaches_nothing(served: Served, sign_in: SignIn) -> None:
+def test_diagram_is_drawn_in_an_isolated_frame(server: PageServer, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
-    page = sign_in(served, served.token)
-    answered: list[str] = []
+    page = sign_in(server, server.token)
+    answer_review: list[str] = []
 
     def note(response: Response) -> None:
-        answered.append(response.url)
+        answer_review.append(response.url)
 
     page.on("response", note)
     page.goto("/doc/flow.md")
     frame = page.frame_locator("iframe[title=Diagram]:not(.undrawn)")
     expect(frame.locator(".said")).to_have_text(NOTHING)
-    expect(page.locator("iframe")).to_have_count(1)  # the other cannot be drawn, and is text
+    expect(page.locator("iframe")).to_have_count(1)  # the other diagram is invalid, and remains text
     expect(page.locator("iframe")).to_have_attribute("height", "120")
     expect(page.get_by_text("no such thing")).to_be_visible()
     expect(page.get_by_text("graph TD")).to_be_hidden()
     page.get_by_text("Diagram as text").click()
     expect(page.get_by_text("graph TD")).to_be_visible()
-    assert [url for url in answered if not url.startswith(served.url)] == []
+    assert [url for url in answer_review if not url.startswith(server.url)] == []
 
 
-def test_without_scripts_a_diagram_is_text(served: Served, sign_in: SignIn) -> None:
+def test_diagram_without_scripts_is_text(server: PageServer, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
-    page = sign_in(served, served.token, java_script_enabled=False)
+    page = sign_in(server, server.token, java_script_enabled=False)
     page.goto("/doc/flow.md")
     expect(page.get_by_text("graph TD")).to_be_visible()
     expect(page.locator("iframe")).to_have_count(0)

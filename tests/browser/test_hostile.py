@@ -1,4 +1,4 @@
-"""Hostile documents in the running page: no script of theirs runs, and nothing is fetched from elsewhere."""
+"""Hostile documents in a browser: none of their scripts runs, and no other host is requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.conftest import context_of
 from tests.browser.hostile_documents import hostile_documents
-from tests.browser.served import Served, serving
+from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import normal
 from workspace.policy.tokens import Tokens
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# Whatever lies open to a pointer or the keyboard is touched: handlers run on more than loading.
+# Use every element by pointer and keyboard, because handlers also run on these events.
 TOUCH = """() => {
   for (const one of document.querySelectorAll('main details')) one.open = true;
   for (const one of document.querySelectorAll('main *')) {
@@ -28,24 +28,24 @@ TOUCH = """() => {
       one.dispatchEvent(new Event(type));
   }
 }"""
-# An anchor of that name is no property of the window's own: what a script sets is.
+# An anchor of that name is not an own property of the window, but a value set by a script is.
 RAN = "() => Object.hasOwn(window, 'docyardPwned')"
 LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
   .map(one => new URL(one.getAttribute('href') ?? one.getAttribute('action'), location.href).protocol)"""
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
-    """A server of hostile documents, and the token of who looks at them."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
+    """Yield a server of hostile documents, and a reader's token."""
     folder = tmp_path_factory.mktemp("hostile")
     repo = normal(folder / "docs", hostile_documents())
     token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
-    with serving(repo, folder / "home") as started:
+    with start_page_server(repo, folder / "home") as started:
         yield started, token
 
 
 class Watch:
-    """What a page does that it must not: dialogs, other windows, requests to elsewhere, scripts that run."""
+    """Forbidden events of a page: dialogs, other windows, requests to other hosts, and scripts that run."""
 
     def __init__(self, page: Page, origin: str) -> None:
         self.wrong: list[str] = []
@@ -60,8 +60,8 @@ class Watch:
             self.wrong.append(f"a request: {request.url[:200]}")
 
 
-def test_nothing_of_a_document_runs(browser: Browser, served: tuple[Served, str]) -> None:
-    server, token = served
+def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageServer, str]) -> None:
+    server, token = server
     context = context_of(browser, server, token)
     page = context.new_page()
     watch = Watch(page, server.url)
@@ -93,8 +93,8 @@ def test_nothing_of_a_document_runs(browser: Browser, served: tuple[Served, str]
     assert found == {}
 
 
-def test_what_runs_would_be_seen(browser: Browser, tmp_path: Path) -> None:
-    """The watch itself: a page without a policy that does all of it."""
+def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
+    """Check the watch itself with an unprotected page that does all of this."""
     page = browser.new_page()
     watch = Watch(page, "http://127.0.0.1:1")
     page.set_content(

@@ -1,4 +1,4 @@
-"""The same review, done without a mouse: by the page's keys, and by Tab, Space and Enter."""
+"""A review without a mouse: by the page's keys, and by Tab, Space and Enter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.story import Story, answered
+from tests.browser.story import Story, answer_review
 from tests.browser.test_review import OWN, WAITS, assert_merged
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-_MOST = 80  # steps of Tab to what is looked for
+_MOST = 80  # steps of Tab to an element
 
 
 def reach(page: Page, wanted: Locator) -> None:
-    """Press Tab until something has the focus, which must be seen then."""
+    """Press Tab until an element has the focus; it must then be visible."""
     from playwright.sync_api import expect
 
     expect(wanted.first).to_be_visible()
@@ -33,13 +33,13 @@ def reach(page: Page, wanted: Locator) -> None:
 
 
 def press(page: Page, *keys: str) -> None:
-    """Press keys of the page, whose script must be there: a heading can be seen before it is."""
+    """Press keys of the page after its script is loaded, because a heading appears earlier."""
     page.wait_for_load_state()
     for key in keys:
         page.keyboard.press(key)
 
 
-def test_from_finding_a_document_to_the_merge_by_keyboard(story: Story, ana: Page, sign_in: SignIn) -> None:
+def test_review_works_with_the_keyboard_alone(story: Story, ana: Page, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
     ana.goto("/")
@@ -71,36 +71,36 @@ def test_from_finding_a_document_to_the_merge_by_keyboard(story: Story, ana: Pag
     reach(ana, ana.get_by_role("button", name="Request changes"))
     press(ana, "Enter")
     expect(ana.get_by_text("Changes requested").first).to_be_visible()
-    answered(story)
+    answer_review(story)
     expect(ana.get_by_text("It doubles now.")).to_be_visible()
     approve(ana)
     merge(ana)
 
     open_proposal(ana, "Raise the rate limit to 20")
     disputed = ana.url
-    reach(ana, ana.get_by_role("link", name="Decide 1 conflict"))
+    reach(ana, ana.get_by_role("link", name="Resolve 1 conflict"))
     press(ana, "Enter")
-    # The radio buttons are one stop of Tab; the arrows choose among them.
+    # Tab reaches the radio buttons as one element; the arrow keys select one.
     reach(ana, ana.get_by_role("radio", name="The proposal"))
     press(ana, "Space", "ArrowDown", "ArrowDown")
-    expect(ana.get_by_role("radio", name="Words of your own")).to_be_checked()
-    reach(ana, ana.get_by_role("textbox", name="Words of your own"))
+    expect(ana.get_by_role("radio", name="Your own text")).to_be_checked()
+    reach(ana, ana.get_by_role("textbox", name="Your own text"))
     press(ana, "Control+a")
     ana.keyboard.type(OWN)
     reach(ana, ana.get_by_role("button", name="Resolve 1 conflict"))
     press(ana, "Enter")
-    expect(ana.get_by_role("link", name="Decide 1 conflict")).to_have_count(0)
-    ben = sign_in(story.served, story.ben)
+    expect(ana.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
+    ben = sign_in(story.server, story.ben)
     ben.goto(disputed)
     approve(ben)
     open_proposal(ana, "Raise the rate limit to 20")
     merge(ana)
-    assert WAITS in (story.served.repo.path / "api/retries.md").read_text("utf-8")
+    assert WAITS in (story.server.repo.path / "api/retries.md").read_text("utf-8")
     assert_merged(story)
 
 
 def open_proposal(page: Page, title: str) -> None:
-    """Go to the list of proposals by its key, and from there to one."""
+    """Open the list of proposals with its key, and then one proposal."""
     from playwright.sync_api import expect
 
     press(page, "Escape", "g", "p")
@@ -117,7 +117,7 @@ def approve(page: Page) -> None:
     reach(page, page.get_by_role("button", name="Approve", exact=True))
     press(page, "Enter")
     expect(page.get_by_text("approved this")).to_be_visible()
-    expect(page.get_by_text("Nothing is missing")).to_be_visible()
+    expect(page.get_by_text("Ready to merge")).to_be_visible()
 
 
 def merge(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A page follows the branch: what moves shows by itself, and nothing that somebody writes is lost."""
+"""Live updates: a page shows new commits by itself, and unsent text is preserved."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VERSIONS = "# Versions\n\nA version lives for {} years.\n"
 
 
 def commit(story: Story, years: int) -> None:
-    story.served.repo.commit({"api/versions.md": VERSIONS.format(years)}, f"{years} years")
+    story.server.repo.commit({"api/versions.md": VERSIONS.format(years)}, f"{years} years")
 
 
-def test_a_document_follows_a_persons_commit(story: Story, ana: Page) -> None:
+def test_document_page_updates_after_a_commit(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto("/doc/api/versions.md")
@@ -30,27 +30,27 @@ def test_a_document_follows_a_persons_commit(story: Story, ana: Page) -> None:
         expect(ana.get_by_text(f"A version lives for {years} years.")).to_be_visible()
 
 
-def test_the_library_shows_a_task_that_an_agent_completes(story: Story, ana: Page) -> None:
+def test_library_updates_after_a_task_is_completed(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto("/folder/product")
     row = ana.get_by_role("row").filter(has_text="roadmap.md")
     expect(row).to_contain_text("2 of 7")
-    with story.served.agent() as agent:
+    with story.server.agent() as agent:
         agent.call("complete_task", file="product/roadmap.md", slug="this-quarter[3]")
     expect(row).to_contain_text("3 of 7")
 
 
 def comment_meanwhile(story: Story, page: Page, text: str) -> None:
-    """Have an agent comment on the proposal of a page, which says then that it has changed."""
+    """Add an agent's comment to the proposal of a page, and wait for the page's notice."""
     from playwright.sync_api import expect
 
-    with story.served.agent() as agent:
+    with story.server.agent() as agent:
         agent.call("update_proposal", proposal=story.proposals["retries"], action="comment", text=text)
     expect(page.get_by_text("This page has changed.")).to_be_visible()
 
 
-def test_what_somebody_writes_stays(story: Story, ana: Page) -> None:
+def test_live_update_preserves_unsent_text(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto(f"/proposals/{story.proposals['retries']}")
@@ -60,13 +60,13 @@ def test_what_somebody_writes_stays(story: Story, ana: Page) -> None:
     expect(ana.get_by_label("Your comment")).to_have_value("Half a thou")
 
 
-def test_a_verdict_stays_one_of_what_was_read(story: Story, ana: Page) -> None:
+def test_live_update_preserves_the_reviewed_commit(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto(f"/proposals/{story.proposals['retries']}")
     ana.keyboard.press("a")
     read = ana.locator('form[action$="/approve"] input[name="commit"]').input_value()
-    with story.served.agent() as agent:
+    with story.server.agent() as agent:
         agent.call(
             "edit_document",
             proposal=story.proposals["retries"],
@@ -79,7 +79,7 @@ def test_a_verdict_stays_one_of_what_was_read(story: Story, ana: Page) -> None:
     expect(ana.locator('form[action$="/approve"] input[name="commit"]')).to_have_value(read)
 
 
-def test_a_title_that_somebody_edits_stays(story: Story, ana: Page) -> None:
+def test_live_update_preserves_an_edited_title(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto(f"/proposals/{story.proposals['retries']}")
@@ -90,11 +90,11 @@ def test_a_title_that_somebody_edits_stays(story: Story, ana: Page) -> None:
     expect(ana.get_by_label("Title")).to_have_value("Half a tit")
 
 
-def test_two_windows_of_which_one_merges(story: Story, ana: Page, sign_in: SignIn) -> None:
-    """A merge that was done meanwhile is told to whoever presses the same button."""
+def test_merge_in_another_window_updates_the_page(story: Story, ana: Page, sign_in: SignIn) -> None:
+    """Press the merge button in both windows; the second one shows the existing merge."""
     from playwright.sync_api import expect
 
-    with story.served.agent() as agent:
+    with story.server.agent() as agent:
         name = str(agent.call("create_proposal", title="An aside", description="Why not.")["proposal"])
         agent.call(
             "edit_document",
@@ -105,7 +105,7 @@ def test_two_windows_of_which_one_merges(story: Story, ana: Page, sign_in: SignI
             content="Nothing is forgotten.",
         )
         agent.call("update_proposal", proposal=name, action="submit")
-    other = sign_in(story.served, story.ben, java_script_enabled=False)
+    other = sign_in(story.server, story.ben, java_script_enabled=False)
     for page in (ana, other):
         page.goto(f"/proposals/{name}")
         page.locator("summary", has_text="Merge").click()
@@ -113,12 +113,12 @@ def test_two_windows_of_which_one_merges(story: Story, ana: Page, sign_in: SignI
     expect(ana.get_by_text("Merged as")).to_be_visible()
     other.get_by_role("button", name="Merge into main").click()
     expect(other.get_by_text("Merged as")).to_be_visible()
-    repo = story.served.repo
+    repo = story.server.repo
     assert len(repo.git("log", "--merges", "--format=%H", "--grep", name).split()) == 1
 
 
-def test_a_commit_elsewhere_is_no_news(story: Story, ana: Page) -> None:
-    """What the page's own scripts change in it is no change of the page."""
+def test_unrelated_commit_causes_no_notice(story: Story, ana: Page) -> None:
+    """Check that changes by the page's own scripts do not count as a change of the page."""
     from playwright.sync_api import expect
 
     ana.goto("/doc/api/tracking.md#rate-limits")

@@ -1,4 +1,4 @@
-"""Pages as each medium wants them: dark where the system or the reader says so, and text alone on paper."""
+"""Pages in each medium: dark or light by the system or the reader, and text only on paper."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ DARK = """() => {
   return red + green + blue < 200;
 }"""
 
-# A colour of the light theme, whichever is shown on the screen.
+# A colour of the light theme, independent of the screen's theme.
 INK = "() => getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
 INK_ON_PAPER = "#1d2321"
 
 
-def test_paper_has_the_text_and_no_buttons(story: Story, ana: Page) -> None:
+def test_printed_page_has_text_without_buttons(story: Story, ana: Page) -> None:
     shown = {}
     ana.goto("/")
-    ana.keyboard.press("t")  # dark, which paper is not
+    ana.keyboard.press("t")  # the dark theme, which printing ignores
     for name, path in places(story).items():
         ana.goto(path)
         assert ana.evaluate(DARK), name
@@ -44,16 +44,16 @@ def test_paper_has_the_text_and_no_buttons(story: Story, ana: Page) -> None:
 
 
 def is_shown(page: Page, part: str) -> bool:
-    """Whether anything of a kind is visible."""
+    """Return True if an element of a selector is visible."""
     return any(found.is_visible() for found in page.locator(part).all())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_system_until_they_are_chosen(story: Story, sign_in: SignIn, scheme: str) -> None:
-    page = sign_in(story.served, story.ana, color_scheme=scheme)
+def test_theme_follows_the_system_until_it_is_chosen(story: Story, sign_in: SignIn, scheme: str) -> None:
+    page = sign_in(story.server, story.ana, color_scheme=scheme)
     page.goto("/")
     assert page.evaluate(DARK) is (scheme == "dark")
     page.keyboard.press("t")
     assert page.evaluate(DARK) is (scheme == "light")
-    page.goto("/proposals")  # it is kept, from before anything is painted
+    page.goto("/proposals")  # the choice is stored, and applied before the first paint
     assert page.evaluate(DARK) is (scheme == "light")

@@ -1,4 +1,4 @@
-"""A person reviews what an agent proposed over MCP, from finding a document to the merge."""
+"""A person reviews an agent's proposal, from finding a document to the merge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.story import Story, answered
+from tests.browser.story import Story, answer_review
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,7 +19,7 @@ WAITS = "A client waits a second, then two, then four."
 OWN = "A key may ask 15 times a second. Beyond it the answer is `429`."
 
 
-def test_from_finding_a_document_to_the_merge(story: Story, ana: Page, sign_in: SignIn) -> None:
+def test_review_from_search_to_merge_succeeds(story: Story, ana: Page, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
     # She finds a document,
@@ -32,12 +32,12 @@ def test_from_finding_a_document_to_the_merge(story: Story, ana: Page, sign_in: 
     # reads its history,
     ana.get_by_role("link", name="History", exact=True).first.click()
     expect(ana.get_by_role("link", name="Begin the workspace")).to_be_visible()
-    # and looks at what an agent proposed for it.
+    # and opens the proposal that changes it.
     ana.get_by_role("navigation", name="Main").get_by_role("link", name="Proposals").click()
     ana.get_by_role("link", name="Say how retries back off").click()
     expect(ana.get_by_text("via writing-agent").first).to_be_visible()
     proposal = ana.url
-    ana.get_by_role("link", name="Look at the changes").click()
+    ana.get_by_role("link", name="See the changes").click()
     backoff = ana.locator("[data-entry]").filter(has=ana.get_by_role("heading", name="Backoff"))
     expect(backoff.locator("ins")).to_have_text("waits a second before it comes back")
     ana.get_by_role("link", name="In one column").click()
@@ -47,34 +47,34 @@ def test_from_finding_a_document_to_the_merge(story: Story, ana: Page, sign_in: 
     backoff.get_by_label("Your comment").fill("Always the *same* second?")
     backoff.get_by_role("button", name="Comment").click()
     expect(ana.get_by_text("Always the same second?")).to_be_visible()
-    # and asks for changes.
+    # and requests changes.
     ana.goto(proposal)
     ana.locator("summary", has_text="Request changes").click()
     ana.get_by_label("What should change").fill("Say how the wait grows.")
     ana.get_by_role("button", name="Request changes").click()
     expect(ana.get_by_text("Changes requested").first).to_be_visible()
-    # The agent's answer appears in the page that she looks at.
-    answered(story)
+    # The agent's answer appears on her open page.
+    answer_review(story)
     expect(ana.get_by_text("It doubles now.")).to_be_visible()
-    # She approves it as it is now, and merges it.
+    # She approves the current version, and merges it.
     approve(ana)
     merge(ana)
     ana.goto("/doc/api/retries.md")
     expect(ana.get_by_text(WAITS)).to_be_visible()
 
-    # The other proposal is in conflict with what a colleague wrote; she decides it in place.
+    # The other proposal conflicts with a colleague's commit; she resolves it on the page.
     ana.goto("/proposals")
     ana.get_by_role("link", name="Raise the rate limit to 20").click()
     expect(ana.get_by_role("heading", name="Raise the rate limit to 20", level=1)).to_be_visible()
     disputed = ana.url
-    ana.get_by_role("link", name="Decide 1 conflict").click()
-    ana.get_by_role("radio", name="Words of your own").check()
-    ana.get_by_role("textbox", name="Words of your own").fill(OWN)
+    ana.get_by_role("link", name="Resolve 1 conflict").click()
+    ana.get_by_role("radio", name="Your own text").check()
+    ana.get_by_role("textbox", name="Your own text").fill(OWN)
     ana.get_by_role("button", name="Resolve 1 conflict").click()
     expect(ana).to_have_url(disputed)
-    # Nobody approves words of their own, so a second reviewer does; then she merges.
-    expect(ana.get_by_role("link", name="Decide 1 conflict")).to_have_count(0)
-    ben = sign_in(story.served, story.ben)
+    # The author of a resolution cannot approve it, so a second reviewer does; then she merges.
+    expect(ana.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
+    ben = sign_in(story.server, story.ben)
     ben.goto(disputed)
     approve(ben)
     merge(ana)
@@ -86,11 +86,11 @@ def approve(page: Page) -> None:
 
     page.locator("summary", has_text="Approve").click()
     page.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.get_by_text("Nothing is missing")).to_be_visible()
+    expect(page.get_by_text("Ready to merge")).to_be_visible()
 
 
 def merge(page: Page) -> None:
-    """Merge a proposal, which another's approval lets be merged as soon as the page has heard of it."""
+    """Merge a proposal after the page shows another reviewer's approval."""
     from playwright.sync_api import expect
 
     page.locator("summary", has_text="Merge").click()
@@ -99,8 +99,8 @@ def merge(page: Page) -> None:
 
 
 def assert_merged(story: Story) -> None:
-    """Both proposals are on the branch, merged by Ana."""
-    repo = story.served.repo
+    """Check that both proposals are merged to the branch by Ana."""
+    repo = story.server.repo
     assert WAITS in (repo.path / "api/retries.md").read_text("utf-8")
     assert OWN in (repo.path / "api/tracking.md").read_text("utf-8")
     merges = repo.git("log", "--first-parent", "--merges", "-2", "--format=%an <%ae>").split("\n")

@@ -1,4 +1,4 @@
-"""With scripts turned off everything is read, and forms work."""
+"""Pages and forms work without scripts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def plain(sign_in: SignIn, story: Story) -> Page:
-    """A page of Ana's in a browser that runs no script."""
-    return sign_in(story.served, story.ana, java_script_enabled=False)
+    """Return a page of Ana in a browser without scripts."""
+    return sign_in(story.server, story.ana, java_script_enabled=False)
 
 
-def test_every_page_is_read(story: Story, plain: Page) -> None:
+def test_every_page_renders_without_scripts(story: Story, plain: Page) -> None:
     for name, path in places(story).items():
         answer = plain.goto(path)
         assert answer is not None
@@ -30,7 +30,7 @@ def test_every_page_is_read(story: Story, plain: Page) -> None:
         assert plain.get_by_role("heading", level=1).inner_text(), name
 
 
-def test_a_section_is_edited_commented_on_and_found(story: Story, plain: Page) -> None:
+def test_edit_comment_and_search_work_without_scripts(story: Story, plain: Page) -> None:
     from playwright.sync_api import expect
 
     plain.goto("/")
@@ -39,7 +39,7 @@ def test_a_section_is_edited_commented_on_and_found(story: Story, plain: Page) -
     expect(plain.get_by_role("link", name="Event", exact=True)).to_be_visible()
     plain.goto("/edit/product/glossary.md?section=parcel")
     plain.get_by_label("in Markdown").fill("Anything with one label, and nothing without.\n")
-    plain.get_by_label("What changes").fill("No label, no parcel")
+    plain.get_by_label("Title of the change").fill("No label, no parcel")
     plain.get_by_role("button", name="Propose").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("No label, no parcel")
     expect(plain.get_by_text("Open", exact=True)).to_be_visible()
@@ -47,13 +47,13 @@ def test_a_section_is_edited_commented_on_and_found(story: Story, plain: Page) -
     plain.get_by_label("Your comment").fill("Is that so?")
     plain.get_by_role("button", name="Comment").click()
     expect(plain.get_by_text("Is that so?")).to_be_visible()
-    assert "nothing without" not in (story.served.repo.path / "product/glossary.md").read_text("utf-8")
+    assert "nothing without" not in (story.server.repo.path / "product/glossary.md").read_text("utf-8")
 
 
-def test_signing_in_and_out(story: Story, browser: object, sign_in: SignIn) -> None:
+def test_sign_in_and_out_work_without_scripts(story: Story, browser: object, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
-    page = sign_in(story.served, story.ben, java_script_enabled=False)
+    page = sign_in(story.server, story.ben, java_script_enabled=False)
     page.goto("/")
     expect(page.get_by_text("Ben Ode")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()

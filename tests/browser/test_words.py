@@ -1,4 +1,4 @@
-"""What somebody writes is sent once, is not lost, and says which words it is about."""
+"""Unsent text is preserved, sent once, and quotes the selected text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-def test_words_stay_while_their_writer_signs_in(story: Story, sign_in: SignIn) -> None:
+def test_unsent_text_survives_sign_in(story: Story, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
-    page = sign_in(story.served, story.served.token)
+    page = sign_in(story.server, story.server.token)
     page.goto(f"/proposals/{story.proposals['retries']}")
     page.keyboard.press("c")
     page.get_by_label("Your comment").fill("Half a thou")
@@ -34,11 +34,11 @@ def test_words_stay_while_their_writer_signs_in(story: Story, sign_in: SignIn) -
     expect(page.get_by_text("Ana Li")).to_be_visible()
 
 
-def test_a_page_with_words_is_not_left_unasked(story: Story, ana: Page) -> None:
-    asked: list[str] = []
+def test_leaving_a_page_with_unsent_text_needs_confirmation(story: Story, ana: Page) -> None:
+    dialogs: list[str] = []
 
     def answer(dialog: Dialog) -> None:
-        asked.append(dialog.type)
+        dialogs.append(dialog.type)
         dialog.dismiss()
 
     ana.on("dialog", answer)
@@ -47,11 +47,11 @@ def test_a_page_with_words_is_not_left_unasked(story: Story, ana: Page) -> None:
     ana.keyboard.type("Half a thou")
     with ana.expect_event("dialog"):
         ana.close(run_before_unload=True)
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     assert ana.get_by_label("Your comment").input_value() == "Half a thou"
 
 
-def test_selected_words_are_quoted_and_sent_once(story: Story, ana: Page) -> None:
+def test_selected_text_is_quoted_and_sent_once(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     sent: list[str] = []
@@ -65,8 +65,8 @@ def test_selected_words_are_quoted_and_sent_once(story: Story, ana: Page) -> Non
     ana.locator("ins").first.select_text()
     ana.keyboard.press("c")
     form = ana.locator("details[open] form")
-    expect(form.get_by_label("The words you mean")).to_have_value("waits a second before it comes back")
-    ana.locator("pre.both").first.select_text()  # with what was removed, which is not meant
+    expect(form.get_by_label("Quoted text")).to_have_value("waits a second before it comes back")
+    ana.locator("pre.both").first.select_text()  # with removed text, which is not quoted
     ana.keyboard.press("Escape")
     form.get_by_label("Your comment").fill("Which second?")
     form.evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
@@ -75,11 +75,11 @@ def test_selected_words_are_quoted_and_sent_once(story: Story, ana: Page) -> Non
     assert len(sent) == 1
 
 
-def test_an_edit_is_sent_by_its_keys(story: Story, ana: Page) -> None:
+def test_shortcut_submits_an_edit(story: Story, ana: Page) -> None:
     from playwright.sync_api import expect
 
     ana.goto("/edit/product/glossary.md?section=event")
-    ana.get_by_label("What changes").fill("Say what an event is")
+    ana.get_by_label("Title of the change").fill("Say what an event is")
     ana.get_by_label("in Markdown").fill("Something that happened.\n")
     ana.keyboard.press("Control+Enter")
     expect(ana.get_by_role("heading", level=1)).to_have_text("Say what an event is")

@@ -18,7 +18,7 @@ Facts = dict[str, Any]
 
 
 class Old(NamedTuple):
-    """What 0.1.0 left: a folder with the repository in it, and the present version for the same user."""
+    """The fixture of 0.1.0: a folder with its repository, and the present version for the same user."""
 
     folder: Path
     repo: Repo
@@ -39,24 +39,24 @@ def unpack(folder: Path) -> Old:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Old:
-    """A copy that a test may change."""
+    """Return a copy that a test may change."""
     return unpack(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Old:
-    """The copy that tests only read, and to which they send calls that must not change it."""
+    """Return the copy that tests only read; calls sent to it must not change it."""
     return unpack(tmp_path_factory.mktemp("version-0.1.0"))
 
 
 @pytest.fixture(scope="session")
 def client(shared: Old) -> Iterator[Client]:
-    """A client of a present server of that copy."""
+    """Yield a client of a present server of the shared copy."""
     with shared.present.serve("-C", shared.repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
         yield client
 
 
 @pytest.fixture
 def serve() -> Callable[..., Any]:
-    """Start a present server of a copy with all tools."""
+    """Return a function that starts a present server of a copy with all tools."""
     return lambda old: old.present.serve("-C", old.repo.path, "--no-sync", "--toolsets", TOOLSETS)

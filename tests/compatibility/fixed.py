@@ -1,9 +1,9 @@
-"""Run `docyard` with a clock that stands still and with random numbers that begin with the same seed.
+"""Run `docyard` with a fixed clock and seeded random numbers.
 
     python tests/compatibility/fixed.py SECONDS [--die BEFORE|AFTER] serve -C …
 
 With `--die` the process kills itself right before or right after it renames the file of a branch: there it is
-committed. An audit hook finds the moment, which Python calls for each rename.
+committed. An audit hook, which Python calls for each rename, finds the moment.
 """
 
 from __future__ import annotations

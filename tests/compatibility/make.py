@@ -1,15 +1,15 @@
-"""Write the fixture of version 0.1.0: what that version made, and what it answered about it.
+"""Write the fixture of version 0.1.0: a repository made by that version, and its answers.
 
     python -m tests.compatibility.make
 
-The code of 0.1.0 is taken out of Git's history and runs as real processes: servers with a client, and
+The code of 0.1.0 is extracted from Git's history and runs as real processes: servers with a client, and
 commands of people with tokens. The result, `version-0.1.0.tar.xz` next to this file, holds
 
     repository/         checked out, with proposals, tokens, the index and every kind of trailer
     before/ after/      a repository whose writer was killed right before or right after its commit
     artifact/ site.key  an exported artifact, and the key that sealed it
     home/               the state of the user, whose key seals cursors
-    facts.json          what 0.1.0 answered: addresses, proposals, comments, retries, cursors, searches
+    facts.json          the answers of 0.1.0: addresses, proposals, comments, retries, cursors, searches
 
 Clock and random numbers are fixed, so a second run makes the same commits, ids and tokens.
 """
@@ -33,7 +33,7 @@ FIXTURE = Path(__file__).with_name("version-0.1.0.tar.xz")
 TOOLSETS = "documents,tasks,search,reading,history,proposals"
 START = 1_750_000_000
 
-# Each section has a word of its own, so that a test can tell which section an address names.
+# Each section has a word of its own, so that a test can identify the section of an address.
 START_GUIDE = """---
 type: guide
 tags: [network]
@@ -149,7 +149,7 @@ def make(out: Path) -> dict[str, Any]:
 
 
 def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict[str, Any]:
-    """Do with 0.1.0 all that a team does, and record what it answered."""
+    """Do with 0.1.0 all that a team does, and record its answers."""
     secrets = {}
     for name, person in (("ana", "Ana Li"), ("ben", "Ben Ode")):
         printed = agent.run(
@@ -241,7 +241,7 @@ def record(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, An
 def write_proposals(
     client: Client, repo: repositories.Repo, people: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
-    """Open proposals and bring each into another state; some have comments on sections and quotes."""
+    """Open one proposal for each state; some have comments on sections and quotes."""
     found: dict[str, dict[str, Any]] = {}
     edits = {
         "draft": ("guides/start.md", "word05", "word05 drafted"),
@@ -298,7 +298,7 @@ def write_proposals(
 
 
 def read_all(client: Client) -> dict[str, Any]:
-    """Record what every address, list and search answers."""
+    """Record the answer of every address, list and search."""
     addresses: dict[str, dict[str, Any]] = {}
     for file in ("guides/start.md", "guides/angle.md", "guides/markup.md", "specs/api.md"):
         for section in succeed(client, "list_sections", file_path=file)["outline"]:
@@ -375,7 +375,7 @@ def pack(folder: Path, archive: Path) -> None:
 
 
 def main() -> None:
-    """Make the fixture anew."""
+    """Make the fixture again."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "fixture")
         out.mkdir()

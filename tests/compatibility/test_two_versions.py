@@ -51,7 +51,7 @@ def versions(code: Path, tmp_path: Path) -> tuple[Version, Version]:
     return Version(code, tmp_path / "home"), Version(ROOT, tmp_path / "home")
 
 
-def test_code_of_0_1_0_is_what_runs(versions: tuple[Version, Version]) -> None:
+def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -> None:
     old, present = versions
     printed = [
         version.run("--version").split()[-1] + str((version.code / "docyard" / "__init__.py").exists())
@@ -62,7 +62,7 @@ def test_code_of_0_1_0_is_what_runs(versions: tuple[Version, Version]) -> None:
 
 
 def persist(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    """Send a call until it is not refused as busy, always with its key."""
+    """Repeat a call with its key until it is not refused as busy."""
     for _ in range(200):
         answer = client.call(tool, **arguments)
         if answer.get("code") not in {"BUSY", "LOCKED"}:
@@ -117,11 +117,11 @@ class Writer(threading.Thread):
         for number, (text, tool, arguments) in enumerate(calls_of(word, self._proposal)):
             key = f"{word}-{number}"
             answer = persist(self._client, tool, {**arguments, "idempotency_key": key})
-            said = re.findall(rf"{word}[a-z]+", text)[0]
+            mark = re.findall(rf"{word}[a-z]+", text)[0]
             if tool == "update_proposal":
-                self.found.append(Acknowledged(said, text, comment=str(answer["comment"])))
+                self.found.append(Acknowledged(mark, text, comment=str(answer["comment"])))
             else:
-                self.found.append(Acknowledged(said, text, commit=str(answer["commit"])))
+                self.found.append(Acknowledged(mark, text, commit=str(answer["commit"])))
         hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
         assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
 
@@ -130,7 +130,7 @@ class Writer(threading.Thread):
     ("writers", "rounds"), [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)], ids=["1x3", "2x20"]
 )
 @pytest.mark.parametrize("kind", ["checked-out", pytest.param("bare", marks=pytest.mark.slow)])
-def test_no_acknowledged_write_is_lost_and_both_searches_are_right(
+def test_concurrent_versions_lose_no_write_and_search_correctly(
     versions: tuple[Version, Version], tmp_path: Path, kind: str, writers: int, rounds: int
 ) -> None:
     repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
@@ -155,7 +155,7 @@ def test_no_acknowledged_write_is_lost_and_both_searches_are_right(
             check_searches(client, found)
     for version in versions:
         problems = problems_of(version, repo)
-        # The folder of an older schema, which nothing uses once the older version is gone.
+        # The index folder of an older schema, which is unused once the older version has ended.
         assert [one for one in problems if "index folder of earlier versions" not in one] == []
     assert repo.fsck() == ""
     if kind != "bare":
@@ -227,13 +227,11 @@ def check_searches(client: Client, found: list[Acknowledged]) -> None:
 
 @pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])
 def merging(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -> list[Version]:
-    """The version of the agent, and that of the reviewer."""
+    """Return the version of the agent, and that of the reviewer."""
     return [*versions] if request.param == "present merges" else [*reversed(versions)]
 
 
-def test_proposal_of_one_version_is_approved_and_merged_by_the_other(
-    merging: list[Version], tmp_path: Path
-) -> None:
+def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Version], tmp_path: Path) -> None:
     """The agent and its server are of one version, the reviewer's commands of the other."""
     agent, reviewer = merging
     repo = normal(tmp_path / "repo", FILES)
@@ -261,7 +259,7 @@ def test_proposal_of_one_version_is_approved_and_merged_by_the_other(
 
 
 @pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.slow)])
-def test_publication_of_the_present_version_that_a_crash_cut_off_is_safe_with_0_1_0(
+def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     versions: tuple[Version, Version], tmp_path: Path, when: str
 ) -> None:
     """0.1.0 recovers from the journal. It changes nothing if the journal is of a later version."""

@@ -1,4 +1,4 @@
-"""What version 0.1.0 wrote still works: addresses, links, comments, seals, trailers, cursors, journals.
+"""Data written by 0.1.0 still works: addresses, links, comments, seals, trailers, cursors, journals.
 
 Addresses that 0.1.0 derived from headings with attribute lists (`{ #id }`, `{: #id }`) are in `DERIVED`.
 """
@@ -30,7 +30,7 @@ DERIVED = [
 ]
 GUIDE = "guides/start.md"
 
-# What an answer to a retry may say otherwise: advice, and what is so at the moment of the retry.
+# Fields in which the answer to a retry may differ: advice, and the state at the moment of the retry.
 ADVICE = {"next_step", "hints", "note", "warnings"}
 PRESENT = {"changed", "state"}
 # A retry of a direct write that became a proposal names the proposal only; so did that of 0.1.0.
@@ -47,7 +47,7 @@ def first_answer(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name not in left_out}
 
 
-def test_every_address_names_its_section(shared: Old, client: Client) -> None:
+def test_every_old_address_resolves_to_its_section(shared: Old, client: Client) -> None:
     derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
     assert len(shared.facts["addresses"]) >= 20
     for address, known in shared.facts["addresses"].items():
@@ -63,7 +63,7 @@ def test_every_address_names_its_section(shared: Old, client: Client) -> None:
 
 
 @loop_over(("slug", "word", "id"), DERIVED)
-def test_address_derived_from_an_attribute_list_still_resolves(
+def test_address_derived_from_attribute_list_still_resolves(
     client: Client, slug: str, word: str, id: str | None
 ) -> None:
     read = succeed(client, "read_section", file_path=GUIDE, section_heading=slug)
@@ -78,18 +78,18 @@ def test_address_derived_from_an_attribute_list_still_resolves(
 @pytest.mark.parametrize(
     ("slug", "word", "id"), [DERIVED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in DERIVED[1:])]
 )
-def test_write_to_an_address_derived_from_an_attribute_list_changes_its_section(
+def test_write_to_derived_address_changes_its_section(
     old: Old, serve: Serve, slug: str, word: str, id: str | None
 ) -> None:
     with serve(old) as client:
         succeed(client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99")
     text = old.repo.git("show", f"HEAD:{GUIDE}")
-    # What is appended to a section comes after its last word, and no heading is changed.
+    # Text appended to a section comes after its last word, and no heading is changed.
     assert re.search(rf"{word}\n(\n### Inner part\n\nword\d\d\n)?\nword99\n", text)
     assert {line for line in FILES[GUIDE].splitlines() if "{" in line} <= set(text.splitlines())
 
 
-def test_links_that_0_1_0_found_whole_are_whole(shared: Old) -> None:
+def test_links_valid_in_0_1_0_are_still_valid(shared: Old) -> None:
     at = ("-C", shared.repo.path, "--json")
     for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
         found = json.loads(shared.present.run("links", address, "--backlinks", *at))
@@ -98,12 +98,12 @@ def test_links_that_0_1_0_found_whole_are_whole(shared: Old) -> None:
     assert json.loads(shared.present.run("links", "--broken", *at))["broken"] == []
 
 
-def test_address_of_a_moved_document_leads_to_where_it_is(client: Client) -> None:
+def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
     answer = client.call("view_document", file="guides/html.md", slug="over")
     assert "guides/markup.md" in json.dumps(answer)
 
 
-def test_comments_are_where_they_were(shared: Old, client: Client) -> None:
+def test_comments_have_their_old_positions(shared: Old, client: Client) -> None:
     count = 0
     for proposal, comments in shared.facts["comments"].items():
         answer = succeed(client, "view_proposal", proposal=proposal, comments=True)
@@ -122,7 +122,7 @@ def test_comments_are_where_they_were(shared: Old, client: Client) -> None:
     assert count >= 19
 
 
-def test_proposals_are_in_the_states_that_they_were_in(shared: Old, client: Client) -> None:
+def test_proposals_have_their_old_states(shared: Old, client: Client) -> None:
     assert set(shared.facts["states"].values()) == {
         "draft",
         "open",
@@ -149,7 +149,7 @@ def test_sealed_approval_counts_and_its_proposal_is_merged(old: Old, serve: Serv
 
 
 def test_changed_seal_does_not_count(old: Old) -> None:
-    """The test above would pass, too, if no seal were looked at."""
+    """Control: the test above would also pass if seals were not checked."""
     folder = old.folder / "discussion"
     old.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
     changed = 0
@@ -173,7 +173,7 @@ def test_open_proposal_is_approved_and_merged(old: Old) -> None:
     assert "word22 opened" in old.repo.git("show", "HEAD:specs/api.md")
 
 
-def test_retry_of_a_call_gets_its_first_answer(shared: Old, client: Client) -> None:
+def test_retry_returns_the_first_answer(shared: Old, client: Client) -> None:
     before = refs(shared.repo)
     calls = [*shared.facts["retries"]]
     for proposal in shared.facts["proposals"].values():
@@ -202,7 +202,7 @@ def test_history_names_the_same_commits_tools_and_proposals(shared: Old, client:
         assert {key: after.get(key) for key in before} == before
 
 
-def test_tasks_are_where_they_were(old: Old, serve: Serve) -> None:
+def test_tasks_have_their_old_addresses(old: Old, serve: Serve) -> None:
     known = old.facts["tasks"]["sections"]["tasks"]
     with serve(old) as client:
         now = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
@@ -220,7 +220,7 @@ ITEMS = {
 
 
 @loop_over("kind", ITEMS)
-def test_cursor_goes_on_or_is_stale(shared: Old, client: Client, kind: str) -> None:
+def test_old_cursor_continues_or_is_stale(shared: Old, client: Client, kind: str) -> None:
     call = shared.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
@@ -244,13 +244,13 @@ def check_searches(facts: dict[str, Any], client: Client) -> None:
             assert hits == expected
 
 
-def test_searches_find_what_they_found(shared: Old, client: Client) -> None:
+def test_searches_return_their_old_results(shared: Old, client: Client) -> None:
     assert list((shared.repo.path / ".git/docyard/index").iterdir())
     check_searches(shared.facts, client)
 
 
 @pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_artifact_is_served(old: Old, sealed: bool) -> None:
+def test_old_artifact_is_served(old: Old, sealed: bool) -> None:
     options = ("--index", old.folder / "artifact", "--read-only", "--toolsets", "search,reading")
     with old.present.serve(*options, *(("--key", old.folder / "site.key") if sealed else ())) as client:
         check_searches(old.facts, client)
@@ -260,7 +260,7 @@ def test_artifact_is_served(old: Old, sealed: bool) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_publication_that_a_crash_cut_off_is_taken_back_or_completed(old: Old, when: str) -> None:
+def test_crashed_publication_is_rolled_back_or_completed(old: Old, when: str) -> None:
     repo = Repo(old.folder / when)
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
@@ -274,7 +274,7 @@ def test_publication_that_a_crash_cut_off_is_taken_back_or_completed(old: Old, w
     check_nothing_left(repo.path / ".git")
 
 
-def test_what_0_1_0_committed_is_read_without_a_change(old: Old) -> None:
+def test_read_only_server_changes_no_refs(old: Old) -> None:
     before = refs(old.repo)
     served = old.present.serve(
         "-C", old.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"

@@ -1,4 +1,4 @@
-"""Versions of Docyard as real processes: the present one, and 0.1.0 out of Git's history."""
+"""Versions of Docyard as real processes: the present one, and 0.1.0 from Git's history."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ class Client:
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its structured answer, an error's too."""
         self._number += 1
-        answer = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        answer = self._request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = answer["result"]["structuredContent"]
         return result
 
     def greet(self) -> None:
-        """Open the conversation."""
+        """Do the handshake."""
         me = {"name": "compatibility", "version": "1"}
-        self._ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": me})
+        self._request("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": me})
         self._send({"method": "notifications/initialized"})
 
-    def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self._send({"id": self._number, "method": method, "params": params})
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():

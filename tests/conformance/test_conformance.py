@@ -1,8 +1,8 @@
-"""The protocol's own conformance suite finds nothing wrong at `/mcp`. `make conformance` sets it up.
+"""The conformance suite of the protocol, run against `/mcp`. `make conformance` installs it.
 
-Its scenarios are written for a server of the suite's own tools, resources and prompts. Those that ask for
-nothing but a server run here; of others, the checks that need no such tool. `LEFT_OUT` names all the rest,
-with the reason, so that a new scenario of a later suite is seen.
+Its scenarios expect the suite's own tools, resources and prompts. Those that need only a server run here; of
+the others, the checks that need no such tool run. `LEFT_OUT` lists the rest with the reasons, so that a new
+scenario of a later suite fails the test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.http_server import HttpServer, serving_http
-from tests.acceptance.server import ROOT, surroundings
+from tests.acceptance.server import ROOT, user_environment
 from tests.repositories import normal
 
 pytestmark = pytest.mark.conformance
@@ -38,7 +38,7 @@ GENERIC = {
 """The scenarios that run in each revision of the protocol."""
 
 UNTESTABLE = {
-    # Of "server-stateless": each needs a tool of the suite, and says "Not testable" without it.
+    # Of "server-stateless": each needs a tool of the suite, and is "Not testable" without it.
     *("sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"),
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
@@ -47,9 +47,9 @@ UNTESTABLE = {
 _TOOLS = "calls tools of the suite"
 _RESOURCES = "reads resources of the suite (test://…)"
 _PROMPTS = "gets prompts of the suite"
-_ASKING = "the server would have to ask its client (elicitation, sampling, roots), which Docyard never does"
+_CLIENT_REQUEST = "Docyard sends no requests to its client (elicitation, sampling, roots)"
 LEFT_OUT = {
-    "server-session-lifecycle": "there are no sessions: each request stands by itself",
+    "server-session-lifecycle": "there are no sessions: each request is independent",
     "server-sse-polling": "there are no streams to come back to",
     "logging-set-level": "log messages to clients are not offered; the revision of 2026 gave them up",
     "completion-complete": "completes an argument of a prompt of the suite",
@@ -58,12 +58,12 @@ LEFT_OUT = {
     "resources-read-text": _RESOURCES,
     "resources-read-binary": _RESOURCES,
     "resources-templates-read": _RESOURCES,
-    "resources-subscribe": "the handshake era can be told of nothing without a session",
-    "resources-unsubscribe": "the handshake era can be told of nothing without a session",
+    "resources-subscribe": "the handshake protocol has no notifications without a session",
+    "resources-unsubscribe": "the handshake protocol has no notifications without a session",
     "tools-call-": _TOOLS,
     "prompts-get-": _PROMPTS,
-    "elicitation-": _ASKING,
-    "input-required-result-": _ASKING,
+    "elicitation-": _CLIENT_REQUEST,
+    "input-required-result-": _CLIENT_REQUEST,
     "sep-2640-": "the extension of skills is not offered",
     "tasks-": "the extension of tasks is not offered",
 }
@@ -85,7 +85,7 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [str(node), str(program), *arguments],
         cwd=folder,
-        env=surroundings(folder),
+        env=user_environment(folder),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -94,7 +94,7 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
-    """What the suite found in one scenario."""
+    """Run one scenario and return its result."""
     url = f"{server.base}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
     done = run_suite(folder, "server", *options)
@@ -127,7 +127,7 @@ def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
 
 
 def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
-    """The suite tells a server that answers nothing from one that conforms."""
+    """The suite fails for a server that returns no answers."""
     url = f"{server.base}/nowhere"
     done = run_suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""A home of its own for every test, so that nobody's Git configuration or index key decides an outcome."""
+"""Fixtures: a separate home for every test, so that no user's Git settings or index key affect a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Git = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def new_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `git init` copies: its folders, without a dozen examples of hooks."""
+    """Return the template folder of `git init`, without the sample hooks."""
     folder = tmp_path_factory.mktemp("new-repository")
     (folder / "hooks").mkdir()
     (folder / "info").mkdir()
@@ -31,7 +31,7 @@ def home(
     (folder / ".gitconfig").write_text(
         "[user]\n  name = Ann Author\n  email = ann@example.com\n"
         f"[init]\n  defaultBranch = main\n  templateDir = {new_repository}\n"
-        # After each commit git would ask a process of its own whether there is something to tidy up.
+        # Otherwise git starts a maintenance process after each commit.
         "[gc]\n  auto = 0\n[maintenance]\n  auto = false\n"
     )
     for name in ("HOME", "USERPROFILE"):
@@ -45,7 +45,7 @@ def home(
         monkeypatch.delenv(name, raising=False)
     import pygit2
 
-    # libgit2 looks for the user's configuration once in a process.
+    # libgit2 searches the user's configuration once in a process.
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.GLOBAL] = str(folder)
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.XDG] = str(folder)
     pygit2.settings.search_path[pygit2.enums.ConfigLevel.SYSTEM] = str(folder / "none")
@@ -74,7 +74,7 @@ def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
 
 @pytest.fixture
 def repo(tmp_path: Path, git: Git) -> Path:
-    """A repository with one document, committed."""
+    """Return a repository with one document, committed."""
     folder = tmp_path / "specs"
     folder.mkdir()
     git("init", "--quiet", "--initial-branch=main")
@@ -89,7 +89,7 @@ def repo(tmp_path: Path, git: Git) -> Path:
 
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
-    """Run the git program in `repo`'s folder, or in another that `cwd` names; gives what it prints."""
+    """Run the git program in the folder of `repo`, or in `cwd`; the result is its output."""
 
     def run(*arguments: str, cwd: Path | None = None) -> str:
         done = subprocess.run(

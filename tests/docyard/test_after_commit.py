@@ -1,4 +1,4 @@
-"""What has committed is a success at every door: a tool over stdio, a page, a command."""
+"""A failure after a commit: the tool, page or command still reports success, with the commit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from docyard.web.proposals import actions
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages
-from tests.stdio_client import ByHand
+from tests.stdio_client import RawClient
 from tools.registry import Toolbox
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.workspace import Workspace
 
 FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
 
-# Starts a server in which a module cannot be imported as long as a file is there, and notifications fail.
+# Starts a server in which a module cannot be imported while a file exists, and notifications fail.
 BROKEN = """
 import os, sys
 from docyard.mcp_server.notifications import ToolListAnnouncer
@@ -37,52 +37,50 @@ class Missing:
         if name == "index.live" and os.path.exists(marker):
             raise ImportError("no module " + name, path="/secret/place")
 
-def ask(self):
+def fail(self):
     raise RuntimeError("no notification")
 
 sys.meta_path.insert(0, Missing())
-ToolListAnnouncer.schedule = ask
+ToolListAnnouncer.schedule = fail
 from docyard.cli.main import main
 sys.exit(main())
 """
 
 
-def full(*_: object, **__: object) -> Any:
+def raise_disk_full(*_: object, **__: object) -> Any:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
 
 
 @pytest.mark.process
-def test_a_server_that_cannot_import_its_index_answers_a_write_as_done(
-    repo: Path, git: Git, tmp_path: Path
-) -> None:
+def test_write_succeeds_when_server_cannot_import_index(repo: Path, git: Git, tmp_path: Path) -> None:
     marker = tmp_path / "broken"
     marker.touch()
-    server = ByHand([sys.executable, "-c", BROKEN, str(marker), "serve", "-C", str(repo)])
+    server = RawClient([sys.executable, "-c", BROKEN, str(marker), "serve", "-C", str(repo)])
 
-    def ask(number: int, tool: str, arguments: dict[str, object]) -> dict[str, Any]:
+    def call(number: int, tool: str, arguments: dict[str, object]) -> dict[str, Any]:
         result = server.call(number, tool, arguments)["result"]
         assert not result["isError"], result
         data: dict[str, Any] = result["structuredContent"]
         return data
 
     arguments = {**FIELDS, "idempotency_key": "once"}
-    first = ask(1, "edit_document", arguments)
+    first = call(1, "edit_document", arguments)
     head = git("rev-parse", "HEAD")
     assert first["commit"] == head
     [hint] = [hint for hint in first["hints"] if "not searchable yet" in hint]
     assert "could not be loaded" in hint
     assert "/secret" not in str(first)
-    again = ask(2, "edit_document", arguments)
+    again = call(2, "edit_document", arguments)
     assert (again["commit"], again["repeated"]) == (head, True)
     assert git("rev-list", "--count", "HEAD") == "2"
     marker.unlink()
-    found = ask(3, "search_docs", {"query": "zebras"})
+    found = call(3, "search_docs", {"query": "zebras"})
     assert [hit["filepath"] for hit in found["hits"]] == ["guide.md"]
-    assert "Traceback" in server.end()
+    assert "Traceback" in server.close()
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commit(
+async def test_unencodable_answer_of_write_is_success_with_commit(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace.open(repo, durable=False)
@@ -105,17 +103,17 @@ async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commi
 
 
 @pytest.mark.parametrize("name", ["_get_comment_url", "read_latest"])
-def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
+def test_page_that_fails_after_commit_reports_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
     key = "0" * 32
-    before = len(site.scene.proposing.list_events(one))
+    before = len(site.scene.proposal_actions.list_events(one))
     if name == "_get_comment_url":
-        monkeypatch.setattr(actions, name, full)
+        monkeypatch.setattr(actions, name, raise_disk_full)
     else:
-        monkeypatch.setattr(ProposalRepository, name, full)
+        monkeypatch.setattr(ProposalRepository, name, raise_disk_full)
     response = site.post(one, "comment", key=key, text="Why?")
     assert response.status_code == 200
     assert "Your change is committed" in response.text
@@ -123,55 +121,55 @@ def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     assert "/secret" not in response.text
     monkeypatch.undo()
     assert site.post(one, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.scene.proposing.list_events(one)) == before + 1
+    assert len(site.scene.proposal_actions.list_events(one)) == before + 1
 
 
-def test_a_page_whose_second_page_fails_too_says_so_in_plain_text(
+def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
-    monkeypatch.setattr(actions, "_get_comment_url", full)
-    monkeypatch.setattr(PageRequest, "page", full)
+    monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
+    monkeypatch.setattr(PageRequest, "page", raise_disk_full)
     response = site.post(one, "comment", key="0" * 32, text="Why?")
     assert response.status_code == 200
     assert response.text.startswith("Your change is committed as ")
 
 
-def test_a_page_is_the_answer_though_others_cannot_be_notified(tmp_path: Path) -> None:
+def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
-    site._written = full  # type: ignore[method-assign]
-    object.__setattr__(site.site, "notify_write", full)
-    site.does(one, "comment", text="Why?")
+    site._written = raise_disk_full  # type: ignore[method-assign]
+    object.__setattr__(site.site, "notify_write", raise_disk_full)
+    site.submit(one, "comment", text="Why?")
 
 
-def test_a_command_that_cannot_print_after_its_commit_has_succeeded(
+def test_command_that_cannot_print_after_commit_succeeds(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "doc.md").write_text("# Doc\n\n- [] one\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    monkeypatch.setattr("docyard.commands.fix._print_repair", full)
+    monkeypatch.setattr("docyard.commands.fix._print_repair", raise_disk_full)
     assert main(["fix", "-C", str(repo)]) == 0
-    told = capsys.readouterr().err
-    assert f"note: Committed as {git('rev-parse', 'HEAD')}, but a later step failed" in told
-    assert "/secret" not in told
+    output = capsys.readouterr().err
+    assert f"note: Committed as {git('rev-parse', 'HEAD')}, but a later step failed" in output
+    assert "/secret" not in output
 
 
-def test_a_remark_whose_command_fails_after_it_was_kept_is_kept_once(
+def test_comment_is_stored_once_when_command_fails_after_commit(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = Workspace.open(repo).proposing()
+    made = Workspace.open(repo).proposal_actions()
     assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
     [one] = made.list_all()
-    monkeypatch.setattr("docyard.cli.proposals.actions.print_action_result", full)
+    monkeypatch.setattr("docyard.cli.proposals.actions.print_action_result", raise_disk_full)
     assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
     assert "note: Committed as " in capsys.readouterr().err
     assert len(made.find(one.id).content.threads) == 1
 
 
-def test_a_command_that_fails_before_its_commit_fails(
+def test_command_that_fails_before_commit_returns_error(
     repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["proposals", "comment", "k7m2q9xa", "-m", "Why?", "-C", str(repo)]) == 3

@@ -1,4 +1,4 @@
-"""`docyard demo`: the whole path, and a repository left that a person can look at."""
+"""`docyard demo`: a full run, and the repository that it creates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.demo import story
 from docyard.demo.story import DOCUMENT, STORY, PersonCommits
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,16 +19,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
-    command = (*warm.python(), "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*preloaded.python(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 
 @pytest.mark.process
 @pytest.mark.promise
 @pytest.mark.parametrize("with_git", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
+def test_every_answer_of_demo_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
     folder = tmp_path / "demo"
-    # What stands in the environment is for other repositories.
+    # The variables of the environment are for other repositories.
     others = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
     done = demo(folder, **others) if with_git else demo(folder, PATH=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -40,13 +40,13 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
     assert "All answers were as expected" in done.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
-    # Settings, create, batch, complete, tag, the person, the last task, and what took it back: one commit
-    # each; then the proposal's, and its merge.
+    # One commit each: settings, create, batch, complete, tag, the person, the last task, and its undo. Then
+    # the commit of the proposal, and its merge.
     assert git("rev-list", "--count", "HEAD", cwd=folder) == "10"
     assert git("log", "--format=%an", f"--grep={story.MESSAGE}", cwd=folder) == story.NAME
     assert "leaky bucket" in (folder / DOCUMENT).read_text()
 
 
-def test_a_folder_that_is_not_empty_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_non_empty_folder_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--keep", str(repo)]) == 3
     assert "not empty" in capsys.readouterr().err

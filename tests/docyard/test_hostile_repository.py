@@ -1,6 +1,6 @@
-"""A repository that someone else has prepared runs nothing, and leads to no folder that is not its own.
+"""A repository that an attacker prepared: Docyard runs no program of it, and writes to no other folder.
 
-Each trap is a program that leaves a marker. Git itself springs them, which shows that they are set.
+Each trap is a program that leaves a marker. Git itself runs the traps, which shows that they are set.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SETTINGS = (
 
 
 class Traps:
-    """Programs that leave a marker of their name where they were run."""
+    """Programs that leave a marker with their name when they run."""
 
     def __init__(self, folder: Path) -> None:
         self._programs, self._markers = folder / "programs", folder / "markers"
@@ -55,7 +55,7 @@ class Traps:
         path.chmod(0o755)
         return path
 
-    def sprung(self) -> set[str]:
+    def list_executed(self) -> set[str]:
         return {path.name for path in self._markers.iterdir()}
 
 
@@ -82,7 +82,7 @@ def hostile(tmp_path: Path) -> tuple[Repo, Traps]:
     return repo, traps
 
 
-def test_git_springs_the_traps(hostile: tuple[Repo, Traps]) -> None:
+def test_git_runs_programs_of_hostile_repository(hostile: tuple[Repo, Traps]) -> None:
     repo, traps = hostile
     repo.write({"data.bin": "changed\n", "README.md": "# Changed\n"})
     repo.git("status", check=False)
@@ -92,14 +92,14 @@ def test_git_springs_the_traps(hostile: tuple[Repo, Traps]) -> None:
     repo.git("commit", "-q", "-a", check=False)
     repo.git("config", "core.hooksPath", ".git/hooks")
     repo.git("commit", "-q", "--allow-empty", "-m", "x", check=False)
-    assert traps.sprung() >= {
+    assert traps.list_executed() >= {
         "core.fsmonitor", "diff.external", "path-post-index-change", "process", "hooks-pre-commit",
         "hooks-reference-transaction", "filter.evil.clean",
     }  # fmt: skip
 
 
 @pytest.mark.process
-def test_docyard_runs_none_of_them(
+def test_docyard_runs_no_program_of_hostile_repository(
     hostile: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo, traps = hostile
@@ -114,33 +114,35 @@ def test_docyard_runs_none_of_them(
         assert refused.data["code"] == "WORKTREE_BUSY"
     for command in (["index", "rebuild"], ["doctor", "--fix"], ["init", "--hosts"]):
         main([*command, "-C", str(repo.path)])
-    told = capsys.readouterr().out
-    assert "settings in the repository name programs" in told
-    assert "core.fsmonitor" in told
-    assert "core.hookspath" in told
-    assert "include.path" in told
-    assert traps.sprung() == set()
+    output = capsys.readouterr().out
+    assert "settings in the repository name programs" in output
+    assert "core.fsmonitor" in output
+    assert "core.hookspath" in output
+    assert "include.path" in output
+    assert traps.list_executed() == set()
     assert (repo.path / "made" / "new.md").is_file()
 
 
 @pytest.mark.process
-def test_a_read_only_server_leaves_it_as_it_is(hostile: tuple[Repo, Traps], home: Path) -> None:
+def test_read_only_server_changes_no_file_of_hostile_repository(
+    hostile: tuple[Repo, Traps], home: Path
+) -> None:
     repo, traps = hostile
     pending = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"
     pending.mkdir(parents=True)
     (pending / "claim").touch()
     (repo.path / ".git" / "index.lock").hardlink_to(pending / "claim")
-    before = below(repo.path)
+    before = read_files(repo.path)
     with serving(repo.path, home, "--read-only") as server:
         assert "edit_document" not in server.tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
-    assert below(repo.path) == before
-    assert traps.sprung() == set()
+    assert read_files(repo.path) == before
+    assert traps.list_executed() == set()
 
 
-def below(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Mode, time and bytes of every file below a folder, the search index's own aside."""
+def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Return mode, time and bytes of every file below a folder, except the search index."""
     return {
         str(path): (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
         for path in folder.rglob("*")
@@ -148,7 +150,7 @@ def below(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-# A repository that names folders of others. The victim has a repository, a folder, and documents of its own.
+# A repository whose settings name other folders. The victim has a repository, a folder, and documents.
 
 
 @pytest.fixture
@@ -161,7 +163,7 @@ def settings(repo: Repo, victim: Repo) -> Path:
     return repo.path
 
 
-def settings_that_lead_up(repo: Repo, victim: Repo) -> Path:
+def settings_to_parent_folder(repo: Repo, victim: Repo) -> Path:
     repo.git("config", "core.worktree", "../..")
     return repo.path
 
@@ -204,10 +206,10 @@ def work_tree_list_of_the_branch(repo: Repo, victim: Repo) -> Path:
 
 
 @pytest.mark.parametrize(
-    "lead",
+    "redirect",
     [
         settings,
-        settings_that_lead_up,
+        settings_to_parent_folder,
         included_settings,
         settings_behind_a_pointer,
         settings_of_a_work_tree,
@@ -216,13 +218,13 @@ def work_tree_list_of_the_branch(repo: Repo, victim: Repo) -> Path:
         work_tree_list_of_the_branch,
     ],
 )
-def test_nothing_is_written_where_it_leads(
-    tmp_path: Path, victim: Repo, lead: Callable[[Repo, Repo], Path]
+def test_repository_that_points_outside_is_refused_without_writes(
+    tmp_path: Path, victim: Repo, redirect: Callable[[Repo, Repo], Path]
 ) -> None:
     repo = repositories.normal(tmp_path / "repo", FILES)
-    for folder in (tmp_path, tmp_path / "plain"):  # as an attacker would guess them
+    for folder in (tmp_path, tmp_path / "plain"):  # paths that an attacker could guess
         Repo(folder).write(FILES)
-    path = lead(repo, victim)
+    path = redirect(repo, victim)
     before = all_but_objects(tmp_path)
     with pytest.raises(WorkspaceError) as error:
         Workspace.open(path, branch="main", durable=False).write(

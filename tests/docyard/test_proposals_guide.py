@@ -1,4 +1,4 @@
-"""The steps of docs/proposals.md are run as they are written: the agent's by the tools, others in a shell."""
+"""The steps of docs/proposals.md, run as written: the agent's calls with the tools, the rest in a shell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from docyard.cli.main import main
 from index.service import SearchIndex
-from tests import warm
+from tests import preloaded
 from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
@@ -28,22 +28,22 @@ pytestmark = [pytest.mark.docs, pytest.mark.skipif(os.name == "nt", reason="the 
 
 
 class Reader:
-    """Somebody who follows the guide in a repository, and runs the agent's calls too."""
+    """A reader who follows the guide in a repository, and also makes the agent's calls."""
 
     def __init__(self, repo: Repo, folder: Path) -> None:
         self._repo = repo
         self._bin = folder / "bin"
         self._bin.mkdir()
         command = self._bin / "docyard"
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
         self._seen_texts = SeenTexts()
         self.id = ""
 
-    def types(self, script: str) -> str:
-        """Runs a script, which must succeed; gives what it printed."""
+    def run_script(self, script: str) -> str:
+        """Run a script, which must succeed, and return its output."""
         path = f"{self._bin}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             ["sh", "-eu", "-c", script],
@@ -56,8 +56,8 @@ class Reader:
         assert done.returncode == 0, script + done.stdout + done.stderr
         return done.stdout
 
-    def calls(self, lines: str) -> None:
-        """Makes an agent's calls, one to a line; the id in them stands for that of the first proposal."""
+    def make_calls(self, lines: str) -> None:
+        """Make an agent's calls, one a line; the id in them is replaced by that of the first proposal."""
         for line in lines.splitlines():
             call = json.loads(line.replace("k7m2q9xa", self.id))
             answer = self._toolbox.call(
@@ -68,20 +68,20 @@ class Reader:
 
 
 @pytest.mark.slow  # some twenty processes
-def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
+def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"guides/retries.md": RETRIES})
     reader = Reader(repo, tmp_path)
     shown = []
     for language, text in re.findall(r"^```(json|sh)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
         if language == "json":
-            reader.calls(text)
+            reader.make_calls(text)
         else:
-            shown.append(reader.types(text))
-    _, looked, merged, proposed, refreshed = shown
-    assert "    ~ A client comes back [-at once.-]{+after a second.+}\n" in looked
-    assert f"  next: git switch proposals/{reader.id}-" in looked
-    assert "  guides/retries.md#backoff  " in merged  # the words that were quoted are still there
-    assert "asked for changes at" in merged
+            shown.append(reader.run_script(text))
+    _, shown_diff, merged, proposed, refreshed = shown
+    assert "    ~ A client comes back [-at once.-]{+after a second.+}\n" in shown_diff
+    assert f"  next: git switch proposals/{reader.id}-" in shown_diff
+    assert "  guides/retries.md#backoff  " in merged  # the quoted words still exist
+    assert "requested changes at" in merged
     graph = [line.partition("* ")[2] for line in merged.splitlines() if re.match(r"[|\\ ]*\* ", line)]
     assert graph[0].endswith(f"Merge proposal {reader.id}: Say how retries back off")
     assert "after a second, then two, then four" in repo.git("show", "main:guides/retries.md")
@@ -93,7 +93,7 @@ def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
     assert main(["proposals", "list", "--state", "all", "-C", str(clone)]) == 0
 
 
-def test_what_the_guide_says_of_states_is_what_there_is() -> None:
+def test_guide_lists_all_states() -> None:
     from workspace.proposals.proposal import ProposalState
 
     assert re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE) == [

@@ -1,4 +1,4 @@
-"""What docs/review.md says to type is typed, its agent calls over HTTP, and its pictures are there."""
+"""The steps of docs/review.md, run as written: commands in a shell, agent calls over HTTP; its pictures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import warm
-from tests.browser.served import serving
+from tests import preloaded
+from tests.browser.page_server import start_page_server
 from tests.repositories import Repo
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,11 +21,11 @@ GUIDE = (ROOT / "docs" / "review.md").read_text(encoding="utf-8")
 pytestmark = [pytest.mark.docs, pytest.mark.skipif(os.name == "nt", reason="the guide is for a shell")]
 
 
-def types(script: str, folder: Path) -> str:
-    """Runs a script, which must succeed; gives what it printed."""
+def run_script(script: str, folder: Path) -> str:
+    """Run a script, which must succeed, and return its output."""
     command = folder / "bin" / "docyard"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -41,13 +41,13 @@ def types(script: str, folder: Path) -> str:
 
 
 @pytest.mark.slow  # a dozen processes, and a server
-def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
+def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     begin, protect, look = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    types(begin, tmp_path)
-    types(protect, tmp_path)
+    run_script(begin, tmp_path)
+    run_script(protect, tmp_path)
     assert (tmp_path / "ana.token").read_text().startswith("docyard_ana_")
     repo = Repo(tmp_path / "specs")
-    with serving(repo, tmp_path / "home") as served, served.agent() as agent:
+    with start_page_server(repo, tmp_path / "home") as served, served.agent() as agent:
         name = ""
         for calls in re.findall(r"^```json\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
             for line in calls.splitlines():
@@ -55,14 +55,14 @@ def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
                 name = name or agent.call(call["tool"], **call["arguments"])["proposal"]
                 if call["tool"] != "create_proposal":
                     agent.call(call["tool"], **call["arguments"])
-    listed = types(look, tmp_path)
+    listed = run_script(look, tmp_path)
     assert "Say how retries back off" in listed
     assert f"proposals/{name}" in listed
     branch = repo.git("branch", "--list", f"proposals/{name}*", "--format=%(refname:short)").strip()
     assert "waits a second, then two, then four." in repo.git("show", f"{branch}:guides/retries.md")
 
 
-def test_each_picture_is_there_and_says_what_it_shows() -> None:
+def test_each_picture_of_guide_exists_with_alternative_text() -> None:
     pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", GUIDE)
     assert len(pictures) >= 10
     assert all(words and (ROOT / "docs" / file).is_file() for words, file in pictures)

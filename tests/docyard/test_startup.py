@@ -1,4 +1,4 @@
-"""`tools`, `index`, `workspace` and `templates` are common names; only Docyard's own may answer to them."""
+"""The check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.smoke
 
 
-def foreign(folder: Path, name: str) -> Path:
-    """A package of somebody else's that says so when it is imported."""
+def add_foreign_package(folder: Path, name: str) -> Path:
+    """Create a package of another project, which ends the process when it is imported."""
     package = folder / name
     package.mkdir()
     (package / "__init__.py").write_text("raise SystemExit('somebody else was imported')\n")
     return package
 
 
-def python(*arguments: str, cwd: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str, cwd: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     if path is not None:
         environment["PYTHONPATH"] = path
@@ -35,16 +35,16 @@ def python(*arguments: str, cwd: Path, path: str | None = None) -> subprocess.Co
     )
 
 
-def test_our_own_packages_pass() -> None:
+def test_own_packages_are_accepted() -> None:
     check_names()
 
 
 @pytest.mark.process
 @loop_over("name", OWN_PACKAGES)
-def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: Path) -> None:
-    package = foreign(tmp_path, name)
+def test_foreign_package_returns_error_with_both_paths_and_fix(name: str, tmp_path: Path) -> None:
+    package = add_foreign_package(tmp_path, name)
     code = "import docyard.__main__ as start; start.main()"
-    run = python("-P", "-c", code, cwd=ROOT, path=os.pathsep.join((str(tmp_path), str(ROOT))))
+    run = run_python("-P", "-c", code, cwd=ROOT, path=os.pathsep.join((str(tmp_path), str(ROOT))))
     assert "ImportError" in run.stderr
     assert str(package) in run.stderr
     assert str(ROOT / name) in run.stderr
@@ -52,12 +52,12 @@ def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: 
     assert "somebody else" not in run.stderr
 
 
-def test_a_name_that_is_nowhere_is_an_error(tmp_path: Path) -> None:
+def test_missing_package_raises_import_error(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match="no such package"):
         check_names(str(tmp_path), ["no_such_package_here"])
 
 
-def test_a_module_of_the_name_is_foreign_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_module_raises_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lonely_module.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match=r"lonely_module\.py"):
@@ -65,16 +65,16 @@ def test_a_module_of_the_name_is_foreign_too(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.process
-def test_the_current_directory_is_not_searched(tmp_path: Path) -> None:
-    """`python -m docyard` beside a user's own tools/ runs ours."""
+def test_current_directory_is_not_searched_for_packages(tmp_path: Path) -> None:
+    """`python -m docyard` in a folder with the user's own `tools/` imports Docyard's packages."""
     for name in (*OWN_PACKAGES, "click"):
-        foreign(tmp_path, name)
-    run = python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
+        add_foreign_package(tmp_path, name)
+    run = run_python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
     assert run.returncode == 0, run.stderr
     assert __version__ in run.stdout
 
 
 @pytest.mark.process
-def test_a_source_checkout_runs_from_its_root() -> None:
-    run = python("-m", "docyard", "--version", cwd=ROOT)
+def test_source_checkout_runs_from_its_root() -> None:
+    run = run_python("-m", "docyard", "--version", cwd=ROOT)
     assert run.returncode == 0, run.stderr

@@ -1,4 +1,4 @@
-"""A server that synchronises unasked: on a schedule, after commits, and what answers say when it fails."""
+"""Synchronisation of a server: on a schedule, after commits, and its failures in the answers."""
 
 from __future__ import annotations
 
@@ -25,64 +25,64 @@ from workspace.writing.read_before_write import SeenTexts
 
 
 @pytest.fixture
-def there(tmp_path: Path) -> Repo:
-    """A bare repository."""
+def remote_repo(tmp_path: Path) -> Repo:
+    """Return a bare repository."""
     return repositories.bare(tmp_path / "docs.git")
 
 
 @pytest.fixture
-def here(there: Repo, tmp_path: Path) -> Repo:
-    """A clone of it that is served."""
-    return repositories.cloned(there, tmp_path / "here")
+def clone(remote_repo: Repo, tmp_path: Path) -> Repo:
+    """Return a served clone of the bare repository."""
+    return repositories.cloned(remote_repo, tmp_path / "here")
 
 
 class Server:
-    """A toolbox that synchronises, as `docyard serve` has it."""
+    """A toolbox with a synchronizer, as in `docyard serve`."""
 
     def __init__(self, repo: Repo) -> None:
         self.workspace = workspace = Workspace.open(repo.path, durable=False)
         self.index = SearchIndex(workspace)
         self.toolbox = Toolbox(workspace, self.index, None, False)
-        self.syncing = Synchronizer(workspace, Access)
-        self.toolbox.on_write = self.syncing.notify_commit
+        self.synchronizer = Synchronizer(workspace, Access)
+        self.toolbox.on_write = self.synchronizer.notify_commit
         self.seen_texts = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """The data of an answer."""
+        """Call a tool and return the data of its answer."""
         return self.toolbox.call(tool, arguments, client="tester", seen_texts=self.seen_texts).data
 
     def note(self, title: str) -> dict[str, Any]:
-        """Make a document."""
+        """Create a document."""
         return self.call("create_document", doc_type="document", title=title, initial_content="Words.")
 
 
 @pytest.fixture
-def server(here: Repo) -> Iterator[Server]:
-    """A server of the clone, which has not begun to synchronise."""
-    made = Server(here)
+def server(clone: Repo) -> Iterator[Server]:
+    """Yield a server of the clone, whose synchronizer is not started."""
+    made = Server(clone)
     yield made
-    made.syncing.close()
+    made.synchronizer.close()
     made.index.close()
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what happens in the background."""
+    """Wait until a condition of background work is true."""
     for _ in range(6_000):
         if condition():
             return
         time.sleep(0.01)
-    raise AssertionError("it did not happen")
+    raise AssertionError("the condition did not become true")
 
 
 def tip(repo: Repo) -> str:
     return repo.git("rev-parse", "main").strip()
 
 
-def counted(there: Repo) -> int:
-    return int(there.git("rev-list", "--count", "main"))
+def count_commits(remote_repo: Repo) -> int:
+    return int(remote_repo.git("rev-list", "--count", "main"))
 
 
-def test_each_answer_says_what_is_not_pushed(here: Repo, server: Server) -> None:
+def test_each_answer_reports_unpushed_commits(clone: Repo, server: Server) -> None:
     assert "unpushed" not in server.call("list_documents")
     first = server.note("One")
     assert (first["unpushed"]["commits"], "sync" in first) == (1, False)
@@ -94,133 +94,139 @@ def test_each_answer_says_what_is_not_pushed(here: Repo, server: Server) -> None
         ("search_docs", {"query": "words"}),
         ("edit_document", {}),
     ):
-        told = server.call(tool, **arguments)["unpushed"]
-        assert (told["commits"], told["since"]) == (2, first["unpushed"]["since"])
-    here.git("push", "-q", "origin", "main")
+        unpushed = server.call(tool, **arguments)["unpushed"]
+        assert (unpushed["commits"], unpushed["since"]) == (2, first["unpushed"]["since"])
+    clone.git("push", "-q", "origin", "main")
     assert "unpushed" not in server.call("list_documents")
 
 
-def test_a_text_that_a_contract_fixes_stays(here: Repo, server: Server) -> None:
+def test_text_fixed_by_contract_has_no_sync_report(clone: Repo, server: Server) -> None:
     plain = server.toolbox.call("search_docs", {"query": "example"}, client="t")
-    here.commit({"x.md": "# X\n"})
-    told = server.toolbox.call("search_docs", {"query": "example"}, client="t")
-    assert told.data["unpushed"]["commits"] == 1
-    assert (plain.text is None) == (told.text is None)
-    assert "unpushed" not in (told.text or "")
+    clone.commit({"x.md": "# X\n"})
+    answer = server.toolbox.call("search_docs", {"query": "example"}, client="t")
+    assert answer.data["unpushed"]["commits"] == 1
+    assert (plain.text is None) == (answer.text is None)
+    assert "unpushed" not in (answer.text or "")
 
 
 @pytest.mark.process
-def test_commits_are_pushed_after_their_answers(here: Repo, there: Repo, server: Server) -> None:
-    here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    server.syncing.start()
+def test_commits_are_pushed_after_their_answers(clone: Repo, remote_repo: Repo, server: Server) -> None:
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    server.synchronizer.start()
     for number in range(4):
         server.note(f"Note {number}")
-    until(lambda: tip(there) == tip(here))
+    until(lambda: tip(remote_repo) == tip(clone))
     assert "unpushed" not in server.call("list_documents")
-    assert there.git("log", "-1", "--format=%s") == here.git("log", "-1", "--format=%s")
+    assert remote_repo.git("log", "-1", "--format=%s") == clone.git("log", "-1", "--format=%s")
 
 
 @pytest.mark.process
-def test_another_who_was_first_is_merged_and_pushed(here: Repo, there: Repo, tmp_path: Path) -> None:
-    here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    here.git("push", "-q", "origin", "main")
+def test_concurrent_remote_commit_is_merged_and_pushed(
+    clone: Repo, remote_repo: Repo, tmp_path: Path
+) -> None:
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    clone.git("push", "-q", "origin", "main")
     other = Repo(tmp_path / "other")
-    there.git("clone", "-q", str(there.path), str(other.path))
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
     other.git("config", "user.name", "Bo")
     other.git("config", "user.email", "bo@example.org")
     other.commit({"theirs.md": "# Theirs\n\nA heron.\n"})
     other.git("push", "-q")
-    server = Server(here)
-    server.syncing.start()
+    server = Server(clone)
+    server.synchronizer.start()
     server.note("Ours")
-    until(lambda: tip(there) == tip(here) != other.head())
-    # What came with it is found by the next search, without being asked for.
+    until(lambda: tip(remote_repo) == tip(clone) != other.head())
+    # The next search finds the merged document.
     hits = server.call("search_docs", query="heron")
     assert "theirs.md" in str(hits)
-    assert hits["commit"] == tip(here)
-    server.syncing.close()
+    assert hits["commit"] == tip(clone)
+    server.synchronizer.close()
 
 
 @pytest.mark.process
-def test_a_schedule_fetches_and_settings_are_followed(
-    here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_schedule_fetches_and_changed_settings_take_effect(
+    clone: Repo, remote_repo: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_S", 0.0)
-    server.syncing.start()
+    server.synchronizer.start()
     other = Repo(tmp_path / "other")
-    there.git("clone", "-q", str(there.path), str(other.path))
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
     other.git("config", "user.name", "Bo")
     other.git("config", "user.email", "bo@example.org")
     theirs = other.commit({"docyard.toml": '[remote]\nevery = "5s"\n', "b.md": "# B\n"})
     other.git("push", "-q")
     server.call("list_documents")
     time.sleep(0.2)
-    assert tip(here) != theirs  # nobody has asked for it
-    here.git("pull", "-q")
+    assert tip(clone) != theirs  # no schedule is set
+    clone.git("pull", "-q")
     theirs = other.commit({"c.md": "# C\n"})
     other.git("push", "-q")
-    server.call("list_documents")  # which lets it look at its settings now
-    until(lambda: tip(here) == theirs)
-    assert (here.path / "c.md").exists()
+    server.call("list_documents")  # so that the synchronizer reads the settings now
+    until(lambda: tip(clone) == theirs)
+    assert (clone.path / "c.md").exists()
 
 
 @pytest.mark.process
-def test_a_failure_is_told_until_it_is_over(
-    here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_sync_failure_is_reported_until_resolved(
+    clone: Repo,
+    remote_repo: Repo,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("docyard.sync._RETRY_S", 0.05)
-    monkeypatch.setattr(server.syncing, "_retry", 0.05)
-    here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    away = there.path.with_name("away.git")
-    there.path.rename(away)
+    monkeypatch.setattr(server.synchronizer, "_retry_s", 0.05)
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    away = remote_repo.path.with_name("away.git")
+    remote_repo.path.rename(away)
     with caplog.at_level(logging.WARNING):
-        server.syncing.start()
+        server.synchronizer.start()
         until(lambda: "sync" in server.call("list_documents"))
-        told = server.note("One")
-        assert (told["sync"]["state"], told["unpushed"]["commits"]) == ("failed", 2)
-        assert "origin" in told["sync"]["error"]
-        assert str(here.path) not in str(told["sync"])
-        time.sleep(0.3)  # it fails again, and says it once
-        assert server.call("list_documents")["sync"]["since"] == told["sync"]["since"]
+        answer = server.note("One")
+        assert (answer["sync"]["state"], answer["unpushed"]["commits"]) == ("failed", 2)
+        assert "origin" in answer["sync"]["error"]
+        assert str(clone.path) not in str(answer["sync"])
+        time.sleep(0.3)  # more failures, which are not logged again
+        assert server.call("list_documents")["sync"]["since"] == answer["sync"]["since"]
         assert (
             len([one for one in caplog.records if "synchronization with the remote failed" in one.message])
             == 1
         )
-    away.rename(there.path)
+    away.rename(remote_repo.path)
     until(lambda: "sync" not in server.call("list_documents"))
-    # What goes through first may be an exchange that was begun before the last commit.
-    until(lambda: tip(there) == tip(here))
+    # The first successful exchange may have started before the last commit.
+    until(lambda: tip(remote_repo) == tip(clone))
 
 
 @pytest.mark.process
-def test_a_conflict_blocks_what_is_touched_and_says_so(
-    here: Repo, there: Repo, server: Server, tmp_path: Path
+def test_write_to_conflicted_path_is_refused(
+    clone: Repo, remote_repo: Repo, server: Server, tmp_path: Path
 ) -> None:
     other = Repo(tmp_path / "other")
-    there.git("clone", "-q", str(there.path), str(other.path))
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
     other.git("config", "user.name", "Bo")
     other.git("config", "user.email", "bo@example.org")
     other.commit({"README.md": "# Example\n\nTheirs.\n"})
     other.git("push", "-q")
-    here.commit({"README.md": "# Example\n\nOurs.\n", "docyard.toml": '[remote]\npush = "commit"\n'})
-    server.syncing.start()
+    clone.commit({"README.md": "# Example\n\nOurs.\n", "docyard.toml": '[remote]\npush = "commit"\n'})
+    server.synchronizer.start()
     until(lambda: server.call("list_documents").get("sync", {}).get("state") == "diverged")
     refused = server.call(
         "edit_document", file="README.md", slug="_preamble", operation="append_content", content="More."
     )
     assert (refused["code"], refused["paths"]) == ("SYNC_CONFLICT", ["README.md"])
-    assert server.note("Free")["commit"] == tip(here)
+    assert server.note("Free")["commit"] == tip(clone)
     assert server.call("list_documents")["sync"]["since"]
 
 
 @pytest.mark.process
-def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo, server: Server) -> None:
-    here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    server.syncing.start()
-    until(lambda: tip(there) == tip(here))
+def test_last_commit_is_pushed_when_server_ends(clone: Repo, remote_repo: Repo, server: Server) -> None:
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    server.synchronizer.start()
+    until(lambda: tip(remote_repo) == tip(clone))
     server.note("Last")
-    server.syncing.close()
-    assert tip(there) == tip(here)
+    server.synchronizer.close()
+    assert tip(remote_repo) == tip(clone)
 
 
 @loop_over(
@@ -228,7 +234,7 @@ def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo,
     [
         ('token = "abc"', "must hold no secret"),
         ('password = "abc"', "must hold no secret"),
-        ('url = "https://x"', "must not say where"),
+        ('url = "https://x"', "must not contain an address"),
         ('name = "https://ada:tok@x"', "not its URL"),
         ('every = "soon"', "number of seconds"),
         ("every = 1", "between 5 seconds"),
@@ -236,7 +242,7 @@ def test_the_last_commit_is_pushed_when_the_server_ends(here: Repo, there: Repo,
         ('push = "always"', "'commit'"),
     ],
 )
-def test_settings_that_are_refused(line: str, reason: str) -> None:
+def test_invalid_remote_settings_are_refused(line: str, reason: str) -> None:
     from workspace.config.config import WorkspaceConfig
     from workspace.errors import InvalidConfig
 
@@ -248,52 +254,52 @@ def test_settings_that_are_refused(line: str, reason: str) -> None:
 
 
 @loop_over(("text", "seconds"), [("30", 30), ('"30s"', 30), ('"5m"', 300), ('"1h"', 3600)])
-def test_times_of_a_schedule(text: str, seconds: int) -> None:
+def test_interval_is_read_as_seconds(text: str, seconds: int) -> None:
     from workspace.config.config import WorkspaceConfig
 
     assert WorkspaceConfig.read(f"[remote]\nevery = {text}\n".encode()).remote.every == seconds
 
 
 @pytest.mark.process
-def test_what_the_remote_took_back_is_not_brought_back_unasked(
-    here: Repo, there: Repo, server: Server
+def test_commits_removed_by_force_push_are_not_pushed_again(
+    clone: Repo, remote_repo: Repo, server: Server
 ) -> None:
-    kept = tip(there)
-    here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    old_tip = tip(remote_repo)
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     sync(server.workspace, Access())
-    there.git("update-ref", "refs/heads/main", kept)
+    remote_repo.git("update-ref", "refs/heads/main", old_tip)
     assert sync(server.workspace, Access()).state is SyncState.FORCE_PUSHED
-    server.syncing.start()
+    server.synchronizer.start()
     assert server.note("Ours")["sync"]["state"] == "rewound"
-    server.syncing.close()
-    assert tip(there) == kept
+    server.synchronizer.close()
+    assert tip(remote_repo) == old_tip
     assert server.call("list_documents")["sync"]["state"] == "rewound"
     assert sync(server.workspace, Access(), fetch=False).pushed == 2
 
 
 @pytest.mark.process
-def test_what_is_typed_next_for_words_and_proposals(
-    here: Repo, there: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_sync_report_suggests_commands_for_discussion_and_proposals(
+    clone: Repo, remote_repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     branch, discussion = "proposals/k3v7m2qa-say-more", "docyard/discussion"
-    here.git("branch", branch)
-    here.git("branch", discussion, here.commit({"x.md": "# X\n"}))
-    workspace = Workspace.open(here.path, durable=False)
+    clone.git("branch", branch)
+    clone.git("branch", discussion, clone.commit({"x.md": "# X\n"}))
+    workspace = Workspace.open(clone.path, durable=False)
     sync(workspace, Access())
-    there.git("update-ref", f"refs/heads/{discussion}", "main^")
-    here.git("checkout", "-q", branch)
-    theirs = here.commit({"a.md": "# A\n\nTheirs.\n"})
-    here.git("push", "-q", "origin", branch)
-    here.git("reset", "-q", "--hard", "HEAD^")
-    here.commit({"a.md": "# A\n\nOurs.\n"})
-    here.git("checkout", "-q", "main")
+    remote_repo.git("update-ref", f"refs/heads/{discussion}", "main^")
+    clone.git("checkout", "-q", branch)
+    theirs = clone.commit({"a.md": "# A\n\nTheirs.\n"})
+    clone.git("push", "-q", "origin", branch)
+    clone.git("reset", "-q", "--hard", "HEAD^")
+    clone.commit({"a.md": "# A\n\nOurs.\n"})
+    clone.git("checkout", "-q", "main")
     print_sync(sync(workspace, Access()))
-    told = capsys.readouterr().out
-    assert "words that it had; ours are all kept, and wait.\n  next: docyard sync --push" in told
-    assert f"next: docyard sync --branch {branch} shows it" in told
-    print_sync(sync(Workspace.open(here.path, durable=False, branch=branch), Access()))
+    output = capsys.readouterr().out
+    assert "events of the discussion; all are preserved here.\n  next: docyard sync --push" in output
+    assert f"next: docyard sync --branch {branch} shows the conflicts" in output
+    print_sync(sync(Workspace.open(clone.path, durable=False, branch=branch), Access()))
     assert f"next: docyard sync --branch {branch} --ours a.md or --theirs a.md" in capsys.readouterr().out
-    assert there.git("rev-parse", branch).strip() == theirs
+    assert remote_repo.git("rev-parse", branch).strip() == theirs
     Synchronizer(workspace, Access)._record_result(sync(workspace, Access()))
     failure = workspace.sync_status().failure
     assert failure is not None

@@ -1,4 +1,4 @@
-"""Declared keys on the command line: filters, what is refused at start, and what is told of manifests."""
+"""Declared keys on the command line: filters, errors at start, and reports about manifests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def commit(repo: Path, git: Git, **files: str) -> None:
     git("commit", "--quiet", "--message", "More")
 
 
-def test_a_search_is_filtered_by_any_key_and_by_path(
+def test_search_is_filtered_by_any_key_and_by_path(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(
@@ -49,17 +49,17 @@ def test_a_search_is_filtered_by_any_key_and_by_path(
     assert hits("--path", "o*") == ["other.md"]
 
 
-def test_who_finds_nothing_is_told_what_would_find_something(
+def test_search_without_results_suggests_filters_and_query(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(repo, git, other="---\ntags: [frontend]\n---\n# Other\n\nA heron.\n")
-    for words, told in (
+    for words, expected in (
         (["heron", "--path", "nowhere"], "  path: other.md\n"),
         (["heron", "--tag", "backend"], "  tags: frontend\n"),
         (["herom"], "  query: heron\n"),
     ):
         assert main(["search", *words, "-C", str(repo)]) == 1
-        assert told in capsys.readouterr().err
+        assert expected in capsys.readouterr().err
 
 
 @loop_over(
@@ -74,7 +74,7 @@ def test_who_finds_nothing_is_told_what_would_find_something(
         (["--filter", "tags=bakend"], 3, "Did you mean 'backend'?"),
     ],
 )
-def test_a_filter_that_cannot_be_is_refused(
+def test_invalid_filter_is_refused(
     repo: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, reason: str
 ) -> None:
     assert main(["search", "backoff", "-C", str(repo), *options]) == code
@@ -82,7 +82,7 @@ def test_a_filter_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("name", ["query", "limit", "cursor", "ref", "path"])
-def test_a_key_named_like_a_parameter_is_refused_at_start(
+def test_key_named_like_a_parameter_is_refused_at_start(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     commit(repo, git, settings=f"[taxonomy.{name}]\n")
@@ -98,28 +98,28 @@ def test_65_keys_are_refused_at_start(repo: Path, git: Git, capsys: pytest.Captu
     assert "taxonomy: must have at most 64 keys, and has 65" in capsys.readouterr().err
 
 
-def told(repo: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+def run_json(repo: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     capsys.readouterr()
     main([*command, "--json", "-C", str(repo)])
     found: dict[str, object] = json.loads(capsys.readouterr().out)
     return found
 
 
-def test_a_manifest_that_cannot_be_used_is_told_and_stops_nothing(
+def test_invalid_manifest_is_reported_and_search_works(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(repo, git, manifest="[metadata]\nlanguage = 'go'\n")
     assert main(["search", "backoff", "-C", str(repo)]) == 0
-    said = ".taxonomy.toml, line 2: 'language' is no key of the taxonomy"
-    assert told(repo, "index", "status", capsys=capsys)["invalid_manifests"] == [said]
-    findings = told(repo, "doctor", capsys=capsys)["findings"]
+    message = ".taxonomy.toml, line 2: 'language' is not a key of the taxonomy"
+    assert run_json(repo, "index", "status", capsys=capsys)["invalid_manifests"] == [message]
+    findings = run_json(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(findings, list)
-    [finding] = [one for one in findings if said in one["message"]]
+    [finding] = [one for one in findings if message in one["message"]]
     assert (finding["severity"], finding["area"]) == ("warning", "repository")
     assert "[taxonomy.language]" in finding["fix"]
 
 
-def test_doctor_names_the_values_that_cannot_be_listed(
+def test_doctor_reports_values_that_cannot_be_listed(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = "".join(f"[taxonomy.k{number}]\n" for number in range(63))
@@ -133,8 +133,8 @@ def test_doctor_names_the_values_that_cannot_be_listed(
         wide="\n".join(("---", *(f"k{number}: [{values}]" for number in (1, 3, 4)), "---", "# B\n")),
         **{name: text + "# C\n" for name, text in many.items()},
     )
-    told(repo, "index", "rebuild", capsys=capsys)
-    found = told(repo, "doctor", capsys=capsys)["findings"]
+    run_json(repo, "index", "rebuild", capsys=capsys)
+    found = run_json(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(found, list)
     notes = [one["message"] for one in found if one["area"] == "index"]
     assert notes[0].startswith(

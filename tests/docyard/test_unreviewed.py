@@ -1,4 +1,4 @@
-"""What people and clients are shown of text that an approval does not cover, in every place that shows it."""
+"""Text that no approval covers, as tools, commands and pages show it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def scene(tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def proposal(scene: Scene) -> Proposal:
-    """A proposal that moves a document under a rule, approved before the document is edited directly."""
+    """Return an approved proposal that moves a document under a rule; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
-    proposed = scene.proposing.propose([move], AGENT, mode=Mode.ALL).proposal
+    proposed = scene.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
     assert proposed is not None
-    scene.proposing.submit(proposed.id, AGENT)
+    scene.proposal_actions.submit(proposed.id, AGENT)
     approved = scene.approve(proposed)
     scene.write("Nobody has read this.", "guide.md", "use")
     return approved
@@ -49,7 +49,7 @@ def findings(folder: Path) -> str:
     return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check_all(folder, None))
 
 
-def test_view_proposal_shows_the_difference_and_the_refresh(scene: Scene, proposal: Proposal) -> None:
+def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
     toolbox = Toolbox(scene.workspace, SearchIndex(scene.workspace), TOOLSETS, False)
     answer = toolbox.call("view_proposal", {"proposal": proposal.id}, client="t")
     assert [block["code"] for block in answer.data["missing"]][:2] == ["NEEDS_REFRESH", "NEEDS_APPROVAL"]
@@ -64,12 +64,12 @@ def test_view_proposal_shows_the_difference_and_the_refresh(scene: Scene, propos
     assert merged.is_error
 
 
-def test_proposals_show_prints_the_difference(
+def test_proposals_show_prints_unreviewed_changes(
     scene: Scene, proposal: Proposal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["proposals", "show", proposal.id, "-C", str(scene.repo.path)]) == 0
     shown = capsys.readouterr().out
-    assert "What a merge would bring from main that no reviewer has seen" in shown
+    assert "Changes from main that a merge would add without a review" in shown
     assert "Nobody has read this." in shown
     assert "the merge would bring changes of main into specs/guide.md, made to guide.md" in shown
     assert f"next: docyard proposals refresh {proposal.id}" in shown
@@ -82,33 +82,33 @@ def test_proposals_show_prints_the_difference(
     assert json.loads(capsys.readouterr().out)["unreviewed"] is None
 
 
-def test_page_of_the_proposal_shows_the_difference(scene: Scene, proposal: Proposal) -> None:
+def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Proposal) -> None:
     page = text_of(Pages(scene).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
-    refused = Pages(scene).refused(proposal, "merge", 409, commit=proposal.tip or "")
+    refused = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
     assert "no reviewer of the proposal has seen" in text_of(refused)
 
 
-def test_doctor_lists_approvals_that_are_void(scene: Scene, proposal: Proposal) -> None:
+def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:
     found = findings(scene.repo.path)
     assert "approvals of 1 proposal are void, because a merge has protected changes" in found
     assert f"docyard proposals refresh {proposal.id}" in found
-    scene.proposing.refresh(proposal.id, AGENT)
+    scene.proposal_actions.refresh(proposal.id, AGENT)
     assert "are void" not in findings(scene.repo.path)
 
 
 @pytest.mark.process
-def test_sync_that_would_pass_the_gate_is_reported_everywhere(
+def test_sync_that_would_bypass_review_is_reported_everywhere(
     scene: Scene, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that pushes after each commit, `docyard sync`, and `doctor` name the path and the rule."""
     scene.repo.commit({"docyard.toml": f'{RULES}[remote]\npush = "commit"\n'})
-    there = repositories.bare(tmp_path / "there.git")
-    scene.repo.git("remote", "add", "origin", str(there.path))
+    remote = repositories.bare(tmp_path / "there.git")
+    scene.repo.git("remote", "add", "origin", str(remote.path))
     scene.repo.git("push", "-q", "--force", "origin", "main")
     other = Repo(tmp_path / "other")
-    there.git("clone", "-q", str(there.path), str(other.path))
+    remote.git("clone", "-q", str(remote.path), str(other.path))
     other.git("config", "user.name", "Bo")
     other.git("config", "user.email", "bo@example.org")
     other.git("mv", "guide.md", "specs/guide.md")
@@ -120,15 +120,15 @@ def test_sync_that_would_pass_the_gate_is_reported_everywhere(
     workspace = Workspace.open(scene.repo.path, durable=False)
     index = SearchIndex(workspace)
     toolbox = Toolbox(workspace, index, None, False)
-    syncing = Synchronizer(workspace, Access)
-    syncing._exchange_if_due(is_last=False)
+    synchronizer = Synchronizer(workspace, Access)
+    synchronizer._exchange_if_due(is_last=False)
     reported = toolbox.call("list_documents", {}, client="t").data["sync"]
     assert reported["state"] == "diverged"
     assert "specs/guide.md is protected by rule 1" in reported["error"]
     assert main(["sync", "-C", str(scene.repo.path)]) != 0
     assert "specs/guide.md is protected by rule 1" in capsys.readouterr().err
     assert "error | specs/guide.md is protected by rule 1" in findings(scene.repo.path)
-    assert (scene.repo.head(), there.git("rev-parse", "main").strip()) == (ours, theirs)
+    assert (scene.repo.head(), remote.git("rev-parse", "main").strip()) == (ours, theirs)
     assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
     assert "Nobody" not in scene.show("specs/guide.md")
     assert not needs_decision(sync(Workspace.open(scene.repo.path, durable=False), Access()))

@@ -1,4 +1,4 @@
-"""The shim, the fork server and the repositories that the tests of faults share."""
+"""Fixtures shared by the fault tests: the shim, the fork server and the repositories."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.faults.support import scene, shim
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.scene import Scene
 
-_TOLD = "faults"
+_REPORTED = "faults"
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """The fork server with the shim loaded. Where there can be none the test is skipped, but never in CI."""
-    reason = shim.why_not()
+    """Yield the fork server with the shim loaded; skip the test if it is unavailable, but never in CI."""
+    reason = shim.unavailable_reason()
     if reason is not None:
         if os.environ.get("CI"):
             pytest.fail(f"in CI the faults must be tried: {reason}")
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """A folder in memory, if there is such a thing: nothing is really synced, so a disk only takes longer."""
+    """Yield a folder in memory if possible: nothing is really synced, so a disk only takes longer."""
     shared = Path("/dev/shm")
     folder = shared if os.access(shared, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="docyard-faults-", dir=folder) as made:
@@ -41,7 +41,7 @@ def memory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def scenes(server: ForkServer, memory: Path) -> dict[str, Scene]:
-    """The repositories by name: `checked-out` and `bare`."""
+    """Return the repositories by name: `checked-out` and `bare`."""
     return {
         name: scene.build(memory / f"of-{name}", server, bare=name == "bare")
         for name in ("checked-out", "bare")
@@ -50,20 +50,20 @@ def scenes(server: ForkServer, memory: Path) -> dict[str, Scene]:
 
 @pytest.fixture
 def place(memory: Path) -> Iterator[Path]:
-    """Where each copy of a repository is put, one after the other."""
+    """Yield the path to which each copy of a repository is written, one after the other."""
     with tempfile.TemporaryDirectory(dir=memory) as made:
         yield Path(made) / "repo"
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Say a line in the summary that ends a run; it travels with the test's report, so from any worker."""
-    return lambda line: request.node.user_properties.append((_TOLD, line))
+def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Return a function that adds a line to the final summary; it works in any worker."""
+    return lambda line: request.node.user_properties.append((_REPORTED, line))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    lines = [line for report in reports for name, line in report.user_properties if name == _TOLD]
+    lines = [line for report in reports for name, line in report.user_properties if name == _REPORTED]
     if lines:
         terminalreporter.section("faults")
         for line in lines:

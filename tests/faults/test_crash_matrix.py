@@ -1,4 +1,4 @@
-"""A process is killed, or refused by the system, at each state-changing call of a batch or a recovery."""
+"""A process is killed or refused at each state-changing call of a batch or a recovery."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import FAULTS, KINDS, Matrix, Tell, judge, refused, steps
+from tests.faults.support.matrix import FAULTS, KINDS, Matrix, ReportLine, refused, report_points, steps
 from tests.faults.support.scene import Scene
 from tests.faults.support.shim import Fault
 
@@ -20,11 +20,11 @@ from tests.faults.support.shim import Fault
     ids=[*FAULTS, "kill, no fsync"],
 )
 @KINDS
-def test_after_each_fault_all_is_old_or_new(
+def test_repository_is_wholly_old_or_new_after_each_fault(
     server: ForkServer,
     scenes: dict[str, Scene],
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     kind: str,
     fault: str,
     durable: bool,
@@ -37,20 +37,20 @@ def test_after_each_fault_all_is_old_or_new(
     for point in points:
         try:
             repo, ended = matrix.strike(point)
-            count += matrix.struck is not None
+            count += matrix.failed_call is not None
             matrix.settle(repo, ended, refused(ended, matrix.error))
         except AssertionError as error:
-            wrong.append(f"{matrix.struck}\n    {error}")
-    judge(tell, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
+            wrong.append(f"{matrix.failed_call}\n    {error}")
+    report_points(report_line, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
 
 
 @pytest.mark.promise
 @steps(20, 3)
 @KINDS
-def test_the_next_write_recovers_by_itself(
-    server: ForkServer, scenes: dict[str, Scene], place: Path, tell: Tell, kind: str, step: int
+def test_next_write_recovers_from_a_kill(
+    server: ForkServer, scenes: dict[str, Scene], place: Path, report_line: ReportLine, kind: str, step: int
 ) -> None:
-    """Be it a retry or another one."""
+    """Test both a retry and another write."""
     scene = scenes[kind]
     matrix = Matrix(server, scene, place, "kill")
     points = matrix.while_locked()[::step]
@@ -66,8 +66,8 @@ def test_the_next_write_recovers_by_itself(
             scene.check_environment(repo)
             assert repo.git("rev-list", "--count", f"{scene.base}..HEAD").strip() == str(1 + committed)
         except AssertionError as error:
-            wrong.append(f"{matrix.struck}\n    {error}")
-    judge(tell, f"kill, then a write without a start, {kind}", 2 * len(points), wrong)
+            wrong.append(f"{matrix.failed_call}\n    {error}")
+    report_points(report_line, f"kill, then a write without a start, {kind}", 2 * len(points), wrong)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_the_next_write_recovers_by_itself(
 )
 @pytest.mark.parametrize("fault", ["kill", "input/output error"])
 @KINDS
-def test_a_recovery_that_is_struck_is_made_good_by_the_next(
+def test_interrupted_recovery_is_completed_by_the_next(
     server: ForkServer,
     scenes: dict[str, Scene],
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     kind: str,
     fault: str,
     every: int,
     step: int,
 ) -> None:
     matrix = Matrix(server, scenes[kind], place, "kill")
-    struck, error = FAULTS[fault]
+    kind_of_fault, error = FAULTS[fault]
     tried, wrong = 0, []
     locked = matrix.while_locked()
     for point in locked[2 :: min(every, max(1, len(locked) // 2))]:
@@ -96,10 +96,10 @@ def test_a_recovery_that_is_struck_is_made_good_by_the_next(
             tried += 1
             try:
                 repo, ended = matrix.strike(point)
-                broken = server.run("recover", repo.path, point=number, fault=struck, error=error)
-                # What the commit's id asks for decides how many calls there are, so the last may be missing.
-                assert broken.killed == (struck is Fault.KILL) or len(broken.calls) < number
+                broken = server.run("recover", repo.path, point=number, fault=kind_of_fault, error=error)
+                # The number of calls depends on the commit's id, so the last call may be missing.
+                assert broken.killed == (kind_of_fault is Fault.KILL) or len(broken.calls) < number
                 matrix.settle(repo, ended, refused(broken, error))
             except AssertionError as found:
-                wrong.append(f"{matrix.struck}\n  recovery {calls[number - 1]}\n    {found}")
-    judge(tell, f"kill, then {fault} in the recovery, {kind}", tried, wrong)
+                wrong.append(f"{matrix.failed_call}\n  recovery {calls[number - 1]}\n    {found}")
+    report_points(report_line, f"kill, then {fault} in the recovery, {kind}", tried, wrong)

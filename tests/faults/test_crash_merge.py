@@ -1,4 +1,4 @@
-"""A merge struck at each state-changing call: its commit has both parents and all files, or is not there."""
+"""A merge with a fault at each state-changing call: its commit is whole or absent."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from tests import repositories
 from tests.faults.support.forkserver import Ended, ForkServer
-from tests.faults.support.matrix import FAULTS, KINDS, Tell, judge, steps
-from tests.faults.support.merging import diverge
+from tests.faults.support.matrix import FAULTS, KINDS, ReportLine, report_points, steps
+from tests.faults.support.merge_actions import diverge
 from tests.faults.support.scene import check_nothing_left, committed_files, work_files
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -24,7 +24,7 @@ STATUS = " M person.md\n?? notes.txt\n"
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """A repository that is copied for each point: its tip, what is merged into it, and the merge's tree."""
+    """A repository that is copied for each point: its tip, the merged commit, and the merge's tree."""
 
     template: Path
     bare: bool
@@ -33,18 +33,18 @@ class Diverged:
     tree: str = ""
 
     def copy(self, to: Path) -> Repo:
-        """A fresh repository, on the place of the one that was there."""
+        """Replace the repository at `to` with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
         shutil.copytree(self.template, to)
         return Repo(to)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> Ended:
-        """Merge in a child, which a fault may strike."""
+        """Merge in a child, perhaps with a fault."""
         return server.run("merge", repo.path, theirs=self.theirs, durable=True, **fault)
 
     def check(self, repo: Repo) -> bool:
-        """Whether the merge is committed; all is old or new, whole, and nothing is left."""
+        """Check that the repository is wholly old or new and clean; return True if the merge is committed."""
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
         committed = tip != self.base
         if committed:
@@ -61,7 +61,7 @@ class Diverged:
 
 @pytest.fixture(scope="module")
 def diverged(server: ForkServer, memory: Path) -> dict[str, Diverged]:
-    """The repositories by name: `checked-out` and `bare`."""
+    """Return the repositories by name: `checked-out` and `bare`."""
     source, bare = repositories.normal(memory / "diverged", {}), Repo(memory / "diverged-bare")
     scene = Diverged(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
@@ -81,17 +81,17 @@ def diverged(server: ForkServer, memory: Path) -> dict[str, Diverged]:
 @steps(11, 2)
 @pytest.mark.parametrize("fault", ["kill", "no space", "input/output error"])
 @KINDS
-def test_after_each_fault_a_merge_is_there_or_not(
+def test_merge_is_complete_or_absent_after_each_fault(
     server: ForkServer,
     diverged: dict[str, Diverged],
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     kind: str,
     fault: str,
     step: int,
 ) -> None:
     scene = diverged[kind]
-    struck, error = FAULTS[fault]
+    kind_of_fault, error = FAULTS[fault]
     calls = scene.merge(server, scene.copy(place)).calls
     # The commit's id decides whether its folder is new, so the last points may be past the end.
     last = len(calls) - 4
@@ -100,8 +100,8 @@ def test_after_each_fault_a_merge_is_there_or_not(
     for point in points:
         repo = scene.copy(place)
         try:
-            ended = scene.merge(server, repo, point=point, fault=struck, error=error)
-            assert ended.killed == (struck is Fault.KILL)
+            ended = scene.merge(server, repo, point=point, fault=kind_of_fault, error=error)
+            assert ended.killed == (kind_of_fault is Fault.KILL)
             server.run("recover", repo.path)
             committed = scene.check(repo)
             assert ended.killed or committed == ended.committed, f"the answer was {dict(ended.answer)}"
@@ -109,4 +109,4 @@ def test_after_each_fault_a_merge_is_there_or_not(
             assert scene.check(repo), "a retry did not merge"
         except AssertionError as found:
             wrong.append(f"{calls[point - 1]}\n    {found}")
-    judge(tell, f"a merge, {fault}, {kind}", len(points), wrong)
+    report_points(report_line, f"a merge, {fault}, {kind}", len(points), wrong)

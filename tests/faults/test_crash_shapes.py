@@ -1,4 +1,4 @@
-"""The kill in other shapes of repository, where the locks and the work tree are elsewhere."""
+"""Kills in repositories of other shapes, with other places of locks and work tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests import repositories
 from tests.faults.support.actions import CREATED, FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import Tell, judge, steps
+from tests.faults.support.matrix import ReportLine, report_points, steps
 from tests.faults.support.scene import check_nothing_left
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -27,11 +27,11 @@ class Shape:
     git_dir: Path
 
     def tip(self) -> str:
-        """The branch's commit; empty before the first."""
+        """Return the branch's commit, or an empty string before the first."""
         return self.repo.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{self.branch}").strip()
 
     def check(self, base: str) -> bool:
-        """Whether the batch is committed; all is whole, and nothing is left."""
+        """Check that the repository is sound and clean; return True if the batch is committed."""
         assert self.repo.fsck() == ""
         assert self.repo.git("status", "--porcelain", "--untracked-files=all") == ""
         check_nothing_left(self.git_dir)
@@ -77,14 +77,14 @@ def packed(place: Path) -> Shape:
 @pytest.mark.parametrize(
     "build", [linked, linked_to_a_bare_one, unborn, not_checked_out, packed], ids=lambda build: build.__name__
 )
-def test_after_a_kill_all_is_old_or_new(
-    server: ForkServer, place: Path, tell: Tell, build: Callable[[Path], Shape], step: int
+def test_repository_of_any_shape_is_old_or_new_after_a_kill(
+    server: ForkServer, place: Path, report_line: ReportLine, build: Callable[[Path], Shape], step: int
 ) -> None:
     def fresh() -> tuple[Shape, dict[str, object]]:
         if place.exists():
             shutil.rmtree(place)
         shape = build(place)
-        # A branch that is to be born is the one that HEAD names.
+        # An unborn branch is the one that HEAD names.
         named = shape.branch if shape.tip() else None
         return shape, {"root": place, "durable": True, "branch": named, "base": shape.tip() or None}
 
@@ -104,4 +104,4 @@ def test_after_a_kill_all_is_old_or_new(
             assert shape.check(base)
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {error}")
-    judge(tell, f"kill, {build.__name__}", len(points), wrong)
+    report_points(report_line, f"kill, {build.__name__}", len(points), wrong)

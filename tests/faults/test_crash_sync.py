@@ -1,4 +1,4 @@
-"""A synchronisation struck at each state-changing call, here and in the remote's folder, and done again."""
+"""A synchronization with a fault at each state-changing call, here or in the remote's folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import FAULTS, Tell, judge, steps
+from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
 from tests.faults.support.scene import check_nothing_left, committed_files, work_files
 from tests.faults.support.shim import Fault
-from tests.faults.support.syncing import BRANCHES, ID, apart
+from tests.faults.support.sync_actions import BRANCHES, ID, make_diverged_clones
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposals.event_log import EventLog
@@ -19,7 +19,7 @@ from workspace.proposals.events import Commented
 
 
 def check_sound(folder: Path) -> None:
-    """Both repositories are sound, and the checkout is that of the branch."""
+    """Check that both repositories are sound, and the checkout matches the branch."""
     here, there = Repo(folder / "here"), Repo(folder / "there.git")
     assert (here.fsck(), there.fsck()) == ("", "")
     assert work_files(here) == committed_files(here)
@@ -27,7 +27,7 @@ def check_sound(folder: Path) -> None:
 
 
 def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
-    """Both repositories have all that either had, nothing twice, and nothing is left of what was struck."""
+    """Check that both repositories have all commits of either, none twice, and are clean."""
     here, there = Repo(folder / "here"), Repo(folder / "there.git")
     check_sound(folder)
     check_nothing_left(here.path / ".git")
@@ -40,20 +40,20 @@ def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
         for commit in had:
             here.git("merge-base", "--is-ancestor", commit, branch)
         assert len(here.git("rev-list", *(f"^{commit}" for commit in had), branch).split()) == 1
-    said = EventLog(GitReader(here.path)).read().events_of(ID)
-    texts = sorted(event.body.text for event in said.events if isinstance(event.body, Commented))
-    assert (texts, said.unreadable) == (["ours.md", "theirs.md"], 0)
+    log = EventLog(GitReader(here.path)).read().events_of(ID)
+    texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
+    assert (texts, log.unreadable) == (["ours.md", "theirs.md"], 0)
 
 
 @steps(200, 9)
 @pytest.mark.parametrize("fault", ["kill", "no space"])
-def test_after_each_fault_the_next_one_ends_it(
-    server: ForkServer, memory: Path, place: Path, tell: Tell, fault: str, step: int
+def test_sync_completes_after_a_fault_at_each_call(
+    server: ForkServer, memory: Path, place: Path, report_line: ReportLine, fault: str, step: int
 ) -> None:
     template = memory / "apart"
     if not template.exists():
-        apart(template)
-    struck, error = FAULTS[fault]
+        make_diverged_clones(template)
+    kind_of_fault, error = FAULTS[fault]
 
     def fresh() -> Path:
         shutil.rmtree(place, ignore_errors=True)
@@ -69,13 +69,13 @@ def test_after_each_fault_the_next_one_ends_it(
     for point in points:
         here = fresh()
         try:
-            ended = server.run("sync", here, root=place, point=point, fault=struck, error=error)
-            assert ended.killed == (struck is Fault.KILL)
+            ended = server.run("sync", here, root=place, point=point, fault=kind_of_fault, error=error)
+            assert ended.killed == (kind_of_fault is Fault.KILL)
             server.run("recover", here)
             check_sound(place)
             again = server.run("sync", here, root=place)
             for lock in (place / "there.git" / "refs" / "heads").rglob("*.lock"):
-                # The remote's own locks are another's: they are told, and a person removes them.
+                # The remote's own locks are foreign: they are reported, and a person removes them.
                 assert lock.name in str(again.answer["errors"])
                 lock.unlink()
                 again = server.run("sync", here, root=place)
@@ -83,4 +83,4 @@ def test_after_each_fault_the_next_one_ends_it(
             check_level(place, tips)
         except AssertionError as found:
             wrong.append(f"{whole.calls[point - 1]}\n    {found}")
-    judge(tell, f"a synchronisation, {fault}", len(points), wrong)
+    report_points(report_line, f"a synchronisation, {fault}", len(points), wrong)

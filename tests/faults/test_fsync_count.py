@@ -1,4 +1,4 @@
-"""How often a batch waits for the disk: a number that does not grow with the repository."""
+"""The number of fsyncs of a batch does not grow with the repository."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from tests import repositories
 from tests.faults.support.actions import FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import Tell
+from tests.faults.support.matrix import ReportLine
 from tests.repositories import Repo
 
 
 def repository(folder: Path, files: int, *, bare: bool) -> Repo:
-    """A repository of so many more files, 50 in a folder."""
+    """Make a repository of `files` more files, 50 in a folder."""
     more = {f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)}
     source = repositories.normal(folder / "source", {**FILES, **more})
     if not bare:
@@ -26,7 +26,7 @@ def repository(folder: Path, files: int, *, bare: bool) -> Repo:
 
 @pytest.mark.parametrize("kind", ["checked-out", "bare"])
 def test_fsyncs_do_not_grow_with_the_repository(
-    server: ForkServer, tmp_path: Path, tell: Tell, kind: str
+    server: ForkServer, tmp_path: Path, report_line: ReportLine, kind: str
 ) -> None:
     counts = {}
     for files in (10, 2000):
@@ -35,7 +35,7 @@ def test_fsyncs_do_not_grow_with_the_repository(
         assert ended.committed
         counts[files] = Counter(call.name for call in ended.calls)
     small, large = (counts[files]["fsync"] for files in (10, 2000))
-    tell(f"fsyncs of a one-section batch, {kind}: {small} with 10 files, {large} with 2,000")
+    report_line(f"fsyncs of a one-section batch, {kind}: {small} with 10 files, {large} with 2,000")
     assert small == large > 0
     ended = server.run(
         "write", repository(tmp_path.resolve() / "off", 10, bare=kind == "bare").path, batch="one section"

@@ -1,4 +1,4 @@
-"""The publication stepped by hand, with Git's housekeeping between every two of its calls."""
+"""A publication stopped between every two of its calls, while Git's housekeeping runs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 
 from tests import repositories
-from tests.faults.support import proposing, syncing
+from tests.faults.support import proposal_actions, sync_actions
 from tests.faults.support.actions import FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import Tell, judge, steps
-from tests.faults.support.merging import diverge
+from tests.faults.support.matrix import ReportLine, report_points, steps
+from tests.faults.support.merge_actions import diverge
 from tests.faults.support.scene import check_nothing_left
 from tests.repositories import Repo
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What is done between being armed and its end, and the repository that it is done in."""
+    """An action of a forked child, and a function that makes its repository."""
 
     action: str
     make: Callable[[Path], Path]
@@ -42,18 +42,18 @@ def _bare(path: Path) -> Path:
 
 
 def _proposal(act: str) -> Act:
-    return Act("act", lambda path: proposing.prepare(path, act).path, {"act": act})
+    return Act("act", lambda path: proposal_actions.prepare(path, act).path, {"act": act})
 
 
 def _apart(path: Path) -> Path:
-    syncing.apart(path)
+    sync_actions.make_diverged_clones(path)
     return path / "here"
 
 
 ACTS = {
     "a write, checked out": Act("write", _normal),
     "a write, bare": Act("write", _bare),
-    "an event of the discussion": Act("say", _normal),
+    "an event of the discussion": Act("append events", _normal),
     "a proposal opened": _proposal("open"),
     "a proposal written": _proposal("write"),
     "an approval": _proposal("approve"),
@@ -70,7 +70,7 @@ def prune(repo: Repo) -> None:
 
 
 def gc(repo: Repo) -> None:
-    """Run it as a person does; it ends early where it cannot lock a ref."""
+    """Run `git gc` as a person does; it ends early if it cannot lock a ref."""
     repo.git("gc", "--quiet", "--prune=now", check=False)
 
 
@@ -94,11 +94,11 @@ class Template:
     "run", [prune, pytest.param(gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
 )
 @pytest.mark.parametrize("name", ACTS)
-def test_housekeeping_between_two_steps_loses_nothing_and_fails_nothing(
+def test_housekeeping_between_two_steps_loses_no_object(
     server: ForkServer,
     tmp_path: Path,
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     name: str,
     run: Callable[[Repo], None],
     step: int,
@@ -129,14 +129,14 @@ def test_housekeeping_between_two_steps_loses_nothing_and_fails_nothing(
             check_nothing_left(Path(repo.git("rev-parse", "--absolute-git-dir").strip()))
         except AssertionError as error:
             wrong.append(f"{whole.calls[point - 1]}\n    {str(error)[:300]}")
-    judge(tell, f"git {run.__name__} between two steps of {name}", len(points), wrong)
+    report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), wrong)
 
 
 @steps(12)
-def test_branch_that_is_merged_is_deleted_and_pruned_between_two_steps(
-    server: ForkServer, tmp_path: Path, place: Path, tell: Tell, step: int
+def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
+    server: ForkServer, tmp_path: Path, place: Path, report_line: ReportLine, step: int
 ) -> None:
-    """The merge is made whole, or refused; the branch never names what was pruned."""
+    """The merge is whole or refused; the branch never names a pruned object."""
     source = repositories.normal(tmp_path / "template", {})
     theirs = diverge(source)
 
@@ -169,13 +169,11 @@ def test_branch_that_is_merged_is_deleted_and_pruned_between_two_steps(
             check_nothing_left(repo.path / ".git")
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {str(error)[:300]}")
-    judge(tell, "the merged branch is deleted between two steps", len(points), wrong)
+    report_points(report_line, "the merged branch is deleted between two steps", len(points), wrong)
     assert committed
 
 
-def test_what_a_synchronisation_fetches_is_kept_from_a_gc_that_runs(
-    server: ForkServer, tmp_path: Path
-) -> None:
+def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path) -> None:
     repo = Repo(_apart(tmp_path / "apart"))
     git_dir = repo.path / ".git"
     before = {path for path in (git_dir / "objects").rglob("*") if path.is_file()}
@@ -183,16 +181,14 @@ def test_what_a_synchronisation_fetches_is_kept_from_a_gc_that_runs(
     ended = server.run("sync", repo.path)
     assert ended.committed, dict(ended.answer)
     assert list((git_dir / "objects" / "pack").glob("*.keep"))
-    # As a gc does that read the refs before: what came since goes, but for packs that are kept.
+    # As a gc does that had read the refs before: it removes newer objects, except packs with a keep file.
     for path in (git_dir / "objects").rglob("*"):
         if path.is_file() and path not in before and not path.with_suffix(".keep").exists():
             path.unlink()
     assert repo.fsck() == ""
 
 
-def test_gc_that_had_read_the_refs_removes_nothing_of_a_publication(
-    server: ForkServer, tmp_path: Path
-) -> None:
+def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_path: Path) -> None:
     """A real `git gc --prune=now` that has begun to remove objects when the publication begins."""
     repo = repositories.normal(tmp_path / "repo", FILES)
     folders = [repo.path / ".git" / "objects" / f"{number:02x}" for number in range(256)]

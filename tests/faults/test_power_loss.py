@@ -1,4 +1,4 @@
-"""The power fails at every call of a durable batch: what was not synced by then is lost."""
+"""Power loss at every call of a durable batch: unsynced bytes are lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import KINDS, Matrix, Tell, judge, steps
+from tests.faults.support.matrix import KINDS, Matrix, ReportLine, report_points, steps
 from tests.faults.support.scene import Scene
 from tests.faults.support.shim import Fault, lose_power
 
@@ -16,16 +16,16 @@ from tests.faults.support.shim import Fault, lose_power
 @steps(40, 3)
 @KINDS
 @pytest.mark.parametrize("fault", ["kill", "no space"])
-def test_nothing_is_torn_by_a_loss_of_power(
+def test_power_loss_at_any_call_leaves_no_torn_state(
     server: ForkServer,
     scenes: dict[str, Scene],
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     fault: str,
     kind: str,
     step: int,
 ) -> None:
-    """After a kill at a point, or the answer that follows a refused call; and once more after recovery."""
+    """Lose power after a kill or a refused call at each point, and again after recovery."""
     scene = scenes[kind]
     matrix = Matrix(server, scene, place, fault)
     points, wrong = matrix.points(step), []
@@ -41,13 +41,13 @@ def test_nothing_is_torn_by_a_loss_of_power(
             matrix.retry(repo, committed=committed)
             assert scene.check(repo, logged=False, folders=False), "a retry did not commit"
         except AssertionError as error:
-            wrong.append(f"{matrix.struck}\n    {error}")
-    judge(tell, f"loss of power after {fault}, {kind}", len(points), wrong)
+            wrong.append(f"{matrix.failed_call}\n    {error}")
+    report_points(report_line, f"loss of power after {fault}, {kind}", len(points), wrong)
 
 
 @pytest.mark.promise
 @KINDS
-def test_what_was_acknowledged_survives_a_loss_of_power(
+def test_acknowledged_commit_survives_power_loss(
     server: ForkServer, scenes: dict[str, Scene], place: Path, kind: str
 ) -> None:
     repo = scenes[kind].copy(place)
@@ -63,10 +63,10 @@ def test_what_was_acknowledged_survives_a_loss_of_power(
 
 
 @KINDS
-def test_without_fsync_power_may_take_words(
+def test_power_loss_without_fsync_destroys_the_commit(
     server: ForkServer, scenes: dict[str, Scene], place: Path, kind: str
 ) -> None:
-    """The test above can fail: where nothing is synced, the same loss destroys the commit."""
+    """Control: without fsync, the same power loss destroys the commit."""
     repo = scenes[kind].copy(place)
     ended = server.run("write", repo.path, durable=False)
     assert lose_power(repo.path, ended.calls)

@@ -1,4 +1,4 @@
-"""Locks that another program has left: waited for, named, and never removed."""
+"""Locks of another program: Docyard waits for them, names them, and never removes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(repo: Repo) -> None:
 
 
 def plant(repo: Repo, lock: str, kind: str) -> Path:
-    """A lock of another's in `.git`: an empty file, a file with text, a link to a file, one beside ours."""
+    """Make a foreign lock in `.git`: an empty file, a file with text, a symlink, or one next to ours."""
     path = repo.path / ".git" / lock
     if kind == "empty":
         path.touch()
@@ -45,13 +45,13 @@ def plant(repo: Repo, lock: str, kind: str) -> Path:
 
 
 @pytest.mark.promise
-@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "beside a claim of ours"])
+@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "next to a claim of ours"])
 @pytest.mark.parametrize("lock", LOCKS)
-def test_anothers_lock_is_named_and_stays(
+def test_foreign_lock_is_named_and_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, kind: str
 ) -> None:
-    whole = (lock, kind) == ("index.lock", "empty")
-    if not whole:
+    is_full_wait = (lock, kind) == ("index.lock", "empty")
+    if not is_full_wait:
         monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.1)
     repo = repositories.normal(tmp_path)
     base = repo.head()
@@ -63,7 +63,7 @@ def test_anothers_lock_is_named_and_stays(
     waited = time.monotonic() - begun
     assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
     assert f".git/{lock}" in caught.value.message
-    assert waited >= (2 if whole else 0.1)
+    assert waited >= (2 if is_full_wait else 0.1)
     after = path.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_size) == (
         before.st_ino,
@@ -78,7 +78,7 @@ def test_anothers_lock_is_named_and_stays(
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_that_goes_in_time_only_delays(
+def test_lock_released_in_time_only_delays_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT", 60.0)

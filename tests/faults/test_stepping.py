@@ -1,4 +1,4 @@
-"""The publication stepped by hand: a person uses Git between every two of its calls."""
+"""A publication stopped between every two of its calls, while a person uses Git."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests import repositories
 from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
 from tests.faults.support.forkserver import Ended, ForkServer
-from tests.faults.support.matrix import Tell, judge, steps
+from tests.faults.support.matrix import ReportLine, report_points, steps
 from tests.faults.support.scene import check_nothing_left
 from tests.faults.support.shim import Call
 from tests.repositories import Repo
@@ -57,17 +57,17 @@ def edit_our_file(repo: Repo) -> None:
     edit(repo, OURS)
 
 
-def meet(server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]) -> Ended | None:
-    """A write in whose midst a person acts; None if it ended before: not every run makes the same folders."""
-    came = []
+def write_stopped(server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]) -> Ended | None:
+    """Run a write that stops while a person acts; return None if it ended before that point."""
+    reached = []
 
     def act() -> None:
-        came.append(point)
+        reached.append(point)
         action(repo)
 
     ended = server.run_stopped("write", repo.path, point, act)
-    assert came or ended.committed
-    return ended if came else None
+    assert reached or ended.committed
+    return ended if reached else None
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def fresh(template: Path, place: Path) -> Repo:
 
 
 def check(repo: Repo, ended: Ended, base: str) -> int:
-    """The batch is committed once or not at all, and no commit holds what is another's.
+    """Check that the batch is committed once or not at all, and that no commit mixes authors.
 
-    Returns how many commits the person has made.
+    Returns the number of the person's commits.
     """
     assert repo.fsck() == ""
     check_nothing_left(repo.path / ".git")
@@ -109,7 +109,7 @@ def changed_paths(repo: Repo, commit: str) -> set[str]:
 
 
 def check_line(repo: Repo, path: str) -> None:
-    """The person's line is there once: in the work tree's file, or in the stash; and the status says so."""
+    """Check that the person's line is in the work tree's file or the stash once, as the status shows."""
     stashed = repo.git("stash", "list").count("\n")
     assert stashed <= 1
     shown = repo.git("show", "stash@{0}:" + path) if stashed else (repo.path / path).read_text()
@@ -124,11 +124,11 @@ def check_line(repo: Repo, path: str) -> None:
 @pytest.mark.parametrize(
     "action", [commit_an_edit, commit_nothing, add, status, stash, switch], ids=lambda action: action.__name__
 )
-def test_a_person_between_two_steps(
+def test_git_commands_between_two_steps_lose_nothing(
     server: ForkServer,
     template: Path,
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     action: Callable[[Repo], None],
     step: int,
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_person_between_two_steps(
     for point in points:
         repo = fresh(template, place)
         try:
-            ended = meet(server, repo, point, action)
+            ended = write_stopped(server, repo, point, action)
             if ended is None:
                 continue
             persons.append(check(repo, ended, base))
@@ -149,23 +149,23 @@ def test_a_person_between_two_steps(
             assert ended.committed, f"the answer was {dict(ended.answer)}"
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    judge(tell, f"a person's {action.__name__} between two steps", len(points), wrong)
-    # Before the locks are taken the person's commit comes first; while they are held it is refused.
+    report_points(report_line, f"a person's {action.__name__} between two steps", len(points), wrong)
+    # Before the locks are acquired, the person's commit comes first; while they are held, it is refused.
     assert set(persons) == ({0, 1} if action is commit_an_edit else {0})
 
 
 @steps(12)
-def test_a_person_writes_to_a_file_of_the_batch_between_two_steps(
-    server: ForkServer, template: Path, place: Path, tell: Tell, step: int
+def test_edit_of_a_batch_file_between_two_steps_is_preserved(
+    server: ForkServer, template: Path, place: Path, report_line: ReportLine, step: int
 ) -> None:
-    """What the person adds stays, and the batch is refused, or stands below it."""
+    """The person's line stays, and the batch is refused or comes before it."""
     base = Repo(template).head()
     calls: list[Call] = server.run("write", fresh(template, place).path).calls
     answers, wrong, points = [], [], range(1, len(calls) + 1, step)
     for point in points:
         repo = fresh(template, place)
         try:
-            ended = meet(server, repo, point, edit_our_file)
+            ended = write_stopped(server, repo, point, edit_our_file)
             if ended is None:
                 continue
             check(repo, ended, base)
@@ -175,5 +175,5 @@ def test_a_person_writes_to_a_file_of_the_batch_between_two_steps(
             answers.append("committed" if ended.committed else ended.answer["error"])
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    judge(tell, "a person's words in a file of the batch", len(points), wrong)
+    report_points(report_line, "a person's words in a file of the batch", len(points), wrong)
     assert set(answers) == {"committed", "WORKTREE_CONFLICT"}

@@ -1,4 +1,4 @@
-"""The journal cut off at every byte, as a loss of power may leave it before the first lock is taken."""
+"""The journal truncated at every byte, as a power loss may leave it before the first lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import Tell, steps
+from tests.faults.support.matrix import ReportLine, steps
 from tests.faults.support.scene import Scene
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -22,19 +22,19 @@ STEPS = pytest.mark.parametrize(
 
 @pytest.fixture
 def crashed(server: ForkServer, scenes: dict[str, Scene], place: Path) -> Path:
-    """A repository whose writer was killed when it had all locks and had not changed a file."""
+    """Return a repository whose writer was killed with all locks held and no file changed."""
     repo = scenes["checked-out"].copy(place.with_name("crashed"))
     calls = server.run("write", repo.path).calls
-    taken = [call.number for call in calls if call.name == "link" and call.second.endswith(LOCKS)]
+    lock_calls = [call.number for call in calls if call.name == "link" and call.second.endswith(LOCKS)]
     repo = scenes["checked-out"].copy(repo.path)
-    assert len(taken) == len(LOCKS)
-    assert server.run("write", repo.path, point=taken[-1] + 1, fault=Fault.KILL).killed
+    assert len(lock_calls) == len(LOCKS)
+    assert server.run("write", repo.path, point=lock_calls[-1] + 1, fault=Fault.KILL).killed
     assert [(repo.path / lock).exists() for lock in LOCKS] == [True] * 3
     return repo.path
 
 
-def torn(crashed: Path, place: Path, length: int) -> Path:
-    """A copy of it, links and all, with so many bytes of the journal; returns the copy's journal."""
+def copy_with_torn_journal(crashed: Path, place: Path, length: int) -> Path:
+    """Copy the repository with its hard links, truncate the journal to `length`; return the journal."""
     if place.exists():
         shutil.rmtree(place)
     subprocess.run(["cp", "-a", str(crashed), str(place)], check=True)
@@ -52,51 +52,53 @@ def lengths(crashed: Path, step: int) -> list[int]:
 
 @pytest.mark.promise
 @steps(96, 6)
-def test_what_is_ours_goes_and_the_next_write_commits(
+def test_torn_journal_is_cleaned_up_and_next_write_commits(
     server: ForkServer,
     scenes: dict[str, Scene],
     crashed: Path,
     place: Path,
-    tell: Tell,
+    report_line: ReportLine,
     step: int,
 ) -> None:
     found = lengths(crashed, step)
     for length in found:
-        torn(crashed, place, length)
+        copy_with_torn_journal(crashed, place, length)
         server.run("recover", place)
         assert not scenes["checked-out"].check(Repo(place)), f"{length} bytes"
         if length % 8 == 0:
             assert server.run("write", place).committed, f"{length} bytes"
             assert scenes["checked-out"].check(Repo(place)), f"{length} bytes"
-    tell(f"the journal cut off: {len(found)} lengths")
+    report_line(f"the journal cut off: {len(found)} lengths")
 
 
 @pytest.mark.promise
 @steps(96, 6)
-def test_a_lock_of_another_program_stays(server: ForkServer, crashed: Path, place: Path, step: int) -> None:
+def test_lock_of_another_program_is_not_removed(
+    server: ForkServer, crashed: Path, place: Path, step: int
+) -> None:
     for length in lengths(crashed, 3 * step)[:-1]:
-        torn(crashed, place, length)
-        *ours, anothers = (place / lock for lock in LOCKS)
-        anothers.unlink()
-        anothers.write_text("another's")
+        copy_with_torn_journal(crashed, place, length)
+        *ours, foreign = (place / lock for lock in LOCKS)
+        foreign.unlink()
+        foreign.write_text("another's")
         assert server.run("recover", place).answer.get("error") is None
         assert not any(lock.exists() for lock in ours), f"{length} bytes"
-        assert anothers.read_text() == "another's", f"{length} bytes"
+        assert foreign.read_text() == "another's", f"{length} bytes"
 
 
-def test_with_a_whole_journal_another_programs_lock_is_waited_for_and_named(
+def test_foreign_lock_with_whole_journal_raises_locked(
     server: ForkServer, scenes: dict[str, Scene], crashed: Path, place: Path
 ) -> None:
-    journal = torn(crashed, place, lengths(crashed, 1)[-1])
-    anothers = place / LOCKS[2]
-    anothers.unlink()
-    anothers.write_text("another's")
+    journal = copy_with_torn_journal(crashed, place, lengths(crashed, 1)[-1])
+    foreign = place / LOCKS[2]
+    foreign.unlink()
+    foreign.write_text("another's")
     ended = server.run("recover", place)
     assert ended.answer["error"] == "LOCKED"
     assert LOCKS[2] in ended.answer["message"]
     assert str(place) not in ended.answer["message"] + ended.answer["fix"]
-    assert anothers.read_text() == "another's"
+    assert foreign.read_text() == "another's"
     assert journal.exists()
-    anothers.unlink()
+    foreign.unlink()
     server.run("recover", place)
     assert not scenes["checked-out"].check(Repo(place))

@@ -1,4 +1,4 @@
-"""Objects and refs as a loss of power leaves them: empty, cut off, or full of zeros."""
+"""Objects and refs as a power loss leaves them: empty, truncated, or full of zeros."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAMAGES: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 def normal(path: Path) -> Repo:
-    """The same commit each time, so that the same batch makes the same objects."""
+    """Make a repository with a fixed commit, so that the same batch makes the same objects."""
     repo = repositories.unborn(path)
     repo.write(FILES)
     repo.git("add", "-A")
@@ -42,7 +42,7 @@ def objects(repo: Repo) -> dict[str, bytes]:
 
 
 def publish_changes(path: Path, base: str) -> tuple[str, str]:
-    """Publish the batch: "committed" and the commit, or an error's code and what it says."""
+    """Publish the batch; return "committed" and the commit, or an error's code and message."""
     batch = Batch("main", base, CHANGES, "Agent", repositories.signature())
     try:
         return "committed", publish(GitStore(path), batch, durable=True)
@@ -51,7 +51,7 @@ def publish_changes(path: Path, base: str) -> tuple[str, str]:
 
 
 def in_time(repo: Repo, base: str) -> tuple[str, str]:
-    """The same in a process of its own, since libgit2 goes on for ever with some broken objects."""
+    """Publish in a process of its own, since libgit2 never returns from some damaged objects."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=60)
 
@@ -63,7 +63,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def expected(tmp_path: Path) -> dict[str, bytes]:
-    """The objects that the batch makes: a blob, two trees and a commit."""
+    """Return the objects that the batch makes: a blob, two trees and a commit."""
     other = normal(tmp_path / "other")
     before = objects(other)
     publish_changes(other.path, other.head())
@@ -80,7 +80,7 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
     [None, *(pytest.param(number, marks=pytest.mark.slow) for number in range(4))],
     ids=["all", "first", "second", "third", "fourth"],
 )
-def test_a_broken_object_is_set_aside_and_written_anew(
+def test_damaged_object_is_replaced_by_the_next_commit(
     repo: Repo, expected: dict[str, bytes], which: int | None, damage: str
 ) -> None:
     chosen = sorted(expected) if which is None else [sorted(expected)[which]]
@@ -99,7 +99,7 @@ def test_a_broken_object_is_set_aside_and_written_anew(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_broken_object_of_the_commit_that_is_served_is_told(repo: Repo, damage: str) -> None:
+def test_damaged_object_of_served_commit_raises_damaged_repo(repo: Repo, damage: str) -> None:
     blob = repo.git("rev-parse", "HEAD^{tree}").strip()
     torn = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     torn.chmod(0o644)
@@ -112,7 +112,7 @@ def test_a_broken_object_of_the_commit_that_is_served_is_told(repo: Repo, damage
 
 @pytest.mark.promise
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_broken_ref_refuses_and_is_left_as_it_is(repo: Repo, damage: str) -> None:
+def test_damaged_ref_refuses_writes_and_is_unchanged(repo: Repo, damage: str) -> None:
     base = repo.head()
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     ref.write_bytes(DAMAGES[damage](ref.read_bytes()))

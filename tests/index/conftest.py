@@ -1,4 +1,4 @@
-"""Each test has a key and an index of its own."""
+"""Fixtures that give each test its own key and index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GUIDES: dict[str, str] = {
 
 @pytest.fixture(autouse=True)
 def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's real key and cache out of the tests."""
+    """Replace the user's real key and cache with temporary ones."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     load_user_key.cache_clear()
@@ -46,7 +46,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def open_index(repo: Repo) -> Callable[[], SearchIndex]:
-    """Open an index as another process would."""
+    """Return a function that opens an index as another process would."""
     return lambda: SearchIndex(Workspace.open(repo.path))
 
 

@@ -1,4 +1,4 @@
-"""Every engine, opened in the same way, and commits for them to follow."""
+"""Every engine, opened in the same way, and commits for the engines to index."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Read = Callable[[SectionRecord], bytes]
 
 ENGINES: dict[str, Callable[[Path, Read], Engine]] = {
     "plain": lambda folder, read: PlainEngine(),
-    "whoosh": lambda folder, read: WhooshEngine(_home(folder), read, durable=False),
+    "whoosh": lambda folder, read: WhooshEngine(_location(folder), read, durable=False),
 }
 
 
-def _home(folder: Path) -> IndexLocation:
+def _location(folder: Path) -> IndexLocation:
     return IndexLocation(lambda: "index", lambda name: [folder / name])
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A whole commit, as a rebuild takes it in."""
+    """A whole commit, as the source of a rebuild."""
 
     commit: str | None
     documents: dict[str, IndexedDocument | UnreadableDocument]
@@ -41,9 +41,9 @@ class Commit:
 
 @dataclass
 class History:
-    """Commits in a row, `c1`, `c2` and so on, and the engine that takes them in.
+    """Successive commits `c1`, `c2` and so on, and the engine that indexes them.
 
-    `documents` are those of the last commit, `blobs` the bytes of all there ever were.
+    `documents` are those of the last commit, `blobs` the bytes of all documents of all commits.
     """
 
     name: str
@@ -63,7 +63,7 @@ class History:
         return self.blobs[record.blob][record.body : record.end]
 
     def commit(self, *upserts: IndexedDocument | UnreadableDocument, deletes: Iterable[str] = ()) -> State:
-        """Make the next commit, and let the engine take it in."""
+        """Make the next commit, and let the engine index it."""
         base, self.tip = self.tip, f"c{int(self.tip[1:]) + 1}" if self.tip else "c1"
         deletes = tuple(deletes)
         self.documents = {path: page for path, page in self.documents.items() if path not in deletes}
@@ -74,12 +74,12 @@ class History:
     def rebuild(self) -> State:
         return self.engine.rebuild(Commit(self.tip, self.documents))
 
-    def ask(self, query: Query | str, **options: object) -> Results:
-        question = parse(query) if isinstance(query, str) else query
-        return self.engine.search(question, **options)  # type: ignore[arg-type]
+    def search(self, query: Query | str, **options: object) -> Results:
+        parsed = parse(query) if isinstance(query, str) else query
+        return self.engine.search(parsed, **options)  # type: ignore[arg-type]
 
     def ids(self, query: Query | str, **options: object) -> list[str]:
-        return [hit.record.chunk_id for hit in self.ask(query, **options).hits]
+        return [hit.record.chunk_id for hit in self.search(query, **options).hits]
 
     def state(self) -> State | None:
         """Return the engine's state, without the time."""

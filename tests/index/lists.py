@@ -1,4 +1,4 @@
-"""What an index answers, to be compared with one that was built afresh from the same commit."""
+"""Result lists of an index, compared with those of a fresh index of the same commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ List = list[tuple[str, float]]
 
 
 def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]:
-    """Every list, which must be of this commit and not stale: whether it goes on, ids and scores."""
+    """Return for each query whether there are more hits, and ids and scores; check commit and stale."""
     found = {}
     for query in QUERIES:
         page = index.search(query, limit=50)
@@ -38,21 +38,21 @@ def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]
 
 @cache
 def fresh_lists(path: Path, commit: str) -> dict[str, tuple[bool, List]]:
-    """Return the lists of an index that is built now, in a folder of its own, at the tip."""
+    """Return the lists of a fresh index in its own folder, at the tip."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
         return lists(SearchIndex(Workspace.open(path, read_only=True), location=Path(folder)), at=commit)
 
 
-def is_true(index: SearchIndex, repo: Repo) -> bool:
-    """Whether an index at the tip gives exactly the lists of one that is built afresh."""
+def is_correct(index: SearchIndex, repo: Repo) -> bool:
+    """Return True if an index at the tip gives exactly the lists of a fresh index."""
     commit = Workspace.open(repo.path).tip()
     assert commit is not None
     return lists(index, at=commit) == fresh_lists(repo.path, commit)
 
 
 def move(repo: Repo, commit: str) -> None:
-    """Let the branch `main` name another commit, as a reset does, without the cost of the git program."""
+    """Point the branch `main` to another commit, as a reset does, without the cost of the git program."""
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     draft = ref.with_name("main.draft")
     draft.write_text(commit + "\n")
@@ -65,8 +65,8 @@ def home(repo: Repo) -> Path:
     return folder
 
 
-def built(repo: Repo) -> Path:
-    """Return the folder of the index that serves."""
+def index_folder(repo: Repo) -> Path:
+    """Return the folder of the current index."""
     return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
 
 
@@ -76,11 +76,11 @@ def orphans(repo: Repo) -> list[str]:
     An index that was not closed writes `metadata.json` in a thread, up to half a second later. Under the lock
     of that file no draft has a writer.
     """
-    manifest = read_manifest(built(repo))
+    manifest = read_manifest(index_folder(repo))
     with hold_lock(home(repo) / "metadata-lock", 60):
         here = [entry.name for entry in home(repo).iterdir()]
-    inside = [entry.name for entry in built(repo).iterdir()]
-    known = {"lock", "current", "metadata.json", "metadata.sum", "metadata-lock", built(repo).name}
+    inside = [entry.name for entry in index_folder(repo).iterdir()]
+    known = {"lock", "current", "metadata.json", "metadata.sum", "metadata-lock", index_folder(repo).name}
     return [name for name in here if name not in known] + [
         name for name in inside if name not in (f"{manifest.generation}.manifest", *manifest.files)
     ]

@@ -1,4 +1,4 @@
-"""Pages for tests: written in a few words, or drawn at random so that many scores are equal."""
+"""Pages for tests: short texts, or random pages with many equal scores."""
 
 from __future__ import annotations
 
@@ -60,26 +60,26 @@ def segment(pages: Iterable[IndexedDocument]) -> Segment:
 
 
 class Growing:
-    """An index in the making: what lives, and the parts that hold it and what is dead."""
+    """An index with its live pages, and its segments, which contain live and deleted pages."""
 
     def __init__(self) -> None:
         self.pages: dict[str, IndexedDocument] = {}
         self.parts: tuple[SegmentReader, ...] = ()
 
     def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
-        """Replace and remove pages, as one commit does: what is new comes in a segment of its own."""
+        """Replace and remove pages, as one commit does; new pages are in a segment of their own."""
         new = {page.path: page for page in upserts}
-        gone = {*new, *deletes}
+        removed = {*new, *deletes}
         self.parts = tuple(
-            part.with_dead_pages(number for path in gone if (number := part.find(path)) is not None)
+            part.with_dead_pages(number for path in removed if (number := part.find(path)) is not None)
             for part in self.parts
         )
         if new:
             self.parts += (SegmentReader.of(segment(new.values())),)
-        self.pages = {path: page for path, page in self.pages.items() if path not in gone} | new
+        self.pages = {path: page for path, page in self.pages.items() if path not in removed} | new
 
     def merge(self, chosen: slice) -> None:
-        """Make one of some neighbouring parts."""
+        """Merge some neighbouring segments."""
         parts = list(self.parts)
         if parts[chosen]:
             parts[chosen] = [SegmentReader.of(merge(parts[chosen]))]

@@ -80,10 +80,10 @@ def entries_of(page: IndexedDocument) -> list[Entry]:
     return [Entry(page, section, weigh_section_terms(page, section)) for section in page.sections]
 
 
-def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
-    """Return the whole list of a query, and whether phrases were not looked for to its end.
+def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
+    """Return the whole list of a query, and whether phrases were checked for only a part of it.
 
-    They were if the first `depth` of the list were found among the 500 candidates that may be asked about.
+    Phrases are checked for the best 500 candidates. The list is complete if these contain `depth` hits.
     """
     number = len(entries)
     average = bm25.average(sum(entry.length for entry in entries), number)
@@ -112,7 +112,7 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
         found = passed
     listed = _with_bonus(found[:50]) + found[50:]
     if query.phrases and query.phrases_first:
-        others, _ = ranked(entries, replace(query, phrases=()), depth)
+        others, _ = rank(entries, replace(query, phrases=()), depth)
         lift = others[0].score if others else 0.0
         known = {item.entry.address for item in listed}
         lifted = [Ranked(item.entry, item.score + lift) for item in listed]
@@ -121,7 +121,7 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
 
 
 def edits_between(word: str, other: str) -> int:
-    """Return the fewest letters put in, taken out, replaced, or exchanged with a neighbour."""
+    """Return the fewest letters inserted, deleted, replaced, or exchanged with a neighbour."""
 
     @cache
     def between(i: int, j: int) -> int:
@@ -153,7 +153,7 @@ def _is_allowed(entry: Entry, query: Query) -> bool:
 
 
 def _is_at(path: str, wanted: str) -> bool:
-    globs = {wanted, wanted.replace("**/", "")}  # which may stand for no folder
+    globs = {wanted, wanted.replace("**/", "")}  # `**/` also matches no folder
     return (
         path == wanted
         or path.startswith(wanted + "/")
@@ -210,7 +210,7 @@ class PlainEngine:
                 unreadable[page.path] = page.blob
             else:
                 self._pages[page.path] = entries_of(page)
-        return self._stand_at(commit, unreadable)
+        return self._set_state(commit, unreadable)
 
     def rebuild(
         self,
@@ -238,7 +238,7 @@ class PlainEngine:
         if generation not in (None, str(self._generation)):
             raise GenerationGone("the list is gone")
         end = offset + limit
-        found, partial = ranked(self._entries(), query, max(50, end + 1))
+        found, partial = rank(self._entries(), query, max(50, end + 1))
         hits = tuple(ScoredSection(item.entry.record, item.score) for item in found[offset:end])
         return Results(hits, len(found) > end, str(self._generation), self._state, partial)
 
@@ -265,7 +265,7 @@ class PlainEngine:
     def _entries(self) -> list[Entry]:
         return [entry for entries in self._pages.values() for entry in entries]
 
-    def _stand_at(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
+    def _set_state(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
         entries = self._entries()
         length = sum(entry.length for entry in entries)
         files = len(self._pages) + len(unreadable)

@@ -1,4 +1,4 @@
-"""Documents that another process can make for itself, and what may befall it meanwhile."""
+"""Sources of documents that child processes can generate, some with failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.index.pages import page
 
 @dataclass(frozen=True)
 class Numbered:
-    """A commit of `count` documents; every fifth one cannot be read."""
+    """A commit of `count` documents; every fifth is unreadable."""
 
     count: int
     commit: str | None = "c0ffee"
@@ -34,7 +34,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Failing(Numbered):
-    """In a child, reading fails, or the child is killed or stopped by a signal in the middle of it."""
+    """A source that fails in a child, or whose child is killed or stopped by a signal while reading."""
 
     signal: int = 0
 
@@ -49,7 +49,7 @@ class Failing(Numbered):
 
 @dataclass(frozen=True)
 class Lost(Numbered):
-    """Reading fails in the parent, and never ends in a child."""
+    """A source that fails in the parent, and never ends in a child."""
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if not is_child():
@@ -59,7 +59,7 @@ class Lost(Numbered):
 
 @dataclass(frozen=True)
 class Chatty(Numbered):
-    """Whoever reads it writes to the standard output."""
+    """A source that writes to standard output in a child."""
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if is_child():
@@ -70,7 +70,7 @@ class Chatty(Numbered):
 
 @dataclass(frozen=True)
 class Endless(Numbered):
-    """Reading never comes to an end; each process leaves word in `folder` that it has begun."""
+    """A source that never ends; each process creates a file in `folder` when it begins."""
 
     folder: Path = Path()
 

@@ -1,4 +1,4 @@
-"""Searching at a ref: the lists are those of an index that is built from that commit alone."""
+"""Search at a ref: the results equal those of an index built from that commit alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SETTINGS = (
 
 
 class History:
-    """Commits at random in a repository, without the cost of the git program; `commits` has all of them."""
+    """Random commits in a repository, without the cost of the git program; `commits` lists them."""
 
     def __init__(self, repo: Repo, seed: int) -> None:
         self.commits = [repo.head()]
@@ -65,12 +65,12 @@ class History:
         self._files: dict[str, bytes] = {}
 
     def write(self, number: int) -> None:
-        """Make so many commits upon the branch."""
+        """Add `number` commits to the branch."""
         for _ in range(number):
             self.commit(self._changes())
 
     def commit(self, changes: Mapping[str, bytes | None], *, alone: bool = False) -> str:
-        """Make one commit that sets some files or, with None, removes them; `alone` has no parent."""
+        """Make one commit that sets or, with None, removes files; with `alone` it has no parent."""
         store, tip = self._store, self.commits[-1]
         tree = None if alone else store.commit(tip).tree
         blobs = {path: None if data is None else store.put_blob(data) for path, data in changes.items()}
@@ -106,8 +106,8 @@ class History:
     def _manifest(self) -> bytes | None:
         chance = self._chance
         override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{chance.choice('xy')}' }}\n"
-        says = f"[metadata]\nlanguage = '{chance.choice(('go', 'c'))}'\n" + chance.choice(("", override))
-        return chance.choice((says.encode(), says.encode(), b"[broken", None))
+        manifest = f"[metadata]\nlanguage = '{chance.choice(('go', 'c'))}'\n" + chance.choice(("", override))
+        return chance.choice((manifest.encode(), manifest.encode(), b"[broken", None))
 
     def _document(self) -> bytes:
         chance = self._chance
@@ -121,7 +121,7 @@ class History:
 
 
 def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
-    """Every page of every list, five hits at a time, and what is said where there is none."""
+    """Yield every page of every list, five hits at a time, and the errors."""
     for query, options in QUESTIONS:
         cursor: str | None = None
         while True:
@@ -137,11 +137,11 @@ def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
 
 
 @pytest.fixture
-def afresh(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
-    """Yield the answers of an index that is built now, of one commit, in a folder of its own."""
+def fresh_answers(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
+    """Return a function that builds a fresh index of a commit in its own folder, and returns its answers."""
     known: dict[str, list[object]] = {}
 
-    def answered(commit: str) -> list[object]:
+    def answers_at(commit: str) -> list[object]:
         if commit not in known:
             (repo.path / ".git" / "refs" / "heads" / "afresh").write_text(commit + "\n")
             folder = tmp_path / f"afresh-{commit}"
@@ -151,18 +151,20 @@ def afresh(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
             index.close()
         return known[commit]
 
-    return answered
+    return answers_at
 
 
-def compare(repo: Repo, afresh: Callable[[str], list[object]], seed: int, commits: int, at_once: int) -> None:
-    """Make commits, nine at a time, and each time compare the answers at some of them."""
+def compare(
+    repo: Repo, fresh_answers: Callable[[str], list[object]], seed: int, commits: int, at_once: int
+) -> None:
+    """Make commits, nine at a time, and compare the answers at some of them each time."""
     history = History(repo, seed)
     history.write(8)
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     chance = Random(seed)
     while len(history.commits) < commits:
         for commit in chance.sample(history.commits, min(at_once, len(history.commits))):
-            assert list(answers(index, ref=commit)) == afresh(commit)
+            assert list(answers(index, ref=commit)) == fresh_answers(commit)
         history.write(9)
         if chance.random() < 0.5:
             with suppress(InvalidConfig):
@@ -170,46 +172,46 @@ def compare(repo: Repo, afresh: Callable[[str], list[object]], seed: int, commit
     index.close()
 
 
-WAYS = [(1, 5_000, 300, 16), (2, 3, 300, 16), (3, 5_000, 2, 3), (4, 3, 2, 1)]
-"""A seed, what is a small part, how many documents are few, and how many overlays are kept."""
+VARIANTS = [(1, 5_000, 300, 16), (2, 3, 300, 16), (3, 5_000, 2, 3), (4, 3, 2, 1)]
+"""A seed, the size of a small segment, the limit of incremental updates, the number of overlays."""
 
 
 @pytest.mark.property
-@pytest.mark.parametrize(("seed", "small", "few", "kept"), WAYS)
-def test_old_commits_have_the_lists_of_a_fresh_index(
+@pytest.mark.parametrize(("seed", "small", "few", "cached"), VARIANTS)
+def test_search_at_old_commits_equals_a_fresh_index(
     repo: Repo,
-    afresh: Callable[[str], list[object]],
+    fresh_answers: Callable[[str], list[object]],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     small: int,
     few: int,
-    kept: int,
+    cached: int,
 ) -> None:
-    """Few and many parts, few and many overlays kept, the whole commit taken in or what differs."""
+    """Few and many segments, few and many cached overlays, full and incremental indexing."""
     monkeypatch.setattr(overlays, "SMALL", small)
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", few)
-    monkeypatch.setattr(overlays, "MAX_OVERLAYS", kept)
-    compare(repo, afresh, seed, commits=60, at_once=1)
+    monkeypatch.setattr(overlays, "MAX_OVERLAYS", cached)
+    compare(repo, fresh_answers, seed, commits=60, at_once=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 7))
-def test_every_commit_has_the_lists_of_a_fresh_index(
-    repo: Repo, afresh: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
+def test_search_at_every_commit_equals_a_fresh_index(
+    repo: Repo, fresh_answers: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(overlays, "SMALL", 20)
-    compare(repo, afresh, seed, commits=60, at_once=30)
+    compare(repo, fresh_answers, seed, commits=60, at_once=30)
 
 
-def test_the_tip_by_name_is_the_ordinary_search(index: SearchIndex, repo: Repo) -> None:
+def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo) -> None:
     page = index.search("errors")
     for ref in ("main", "HEAD", repo.head(), repo.head()[:8], "", "  "):
         assert index.search("errors", ref=ref) == page
     assert "_overlays" not in vars(index) or index._overlays.size == 0
 
 
-def test_another_branch_and_an_unrelated_history(
-    index: SearchIndex, repo: Repo, afresh: Callable[[str], list[object]]
+def test_search_at_unrelated_history_equals_a_fresh_index(
+    index: SearchIndex, repo: Repo, fresh_answers: Callable[[str], list[object]]
 ) -> None:
     first = repo.head()
     history = History(repo, 5)
@@ -217,13 +219,13 @@ def test_another_branch_and_an_unrelated_history(
     other = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
     empty = history.commit({"only.md": None})
     move(repo, history.commits[3])
-    assert list(answers(index, ref=other)) == afresh(other)
-    assert list(answers(index, ref=empty)) == afresh(empty)
-    assert list(answers(index, ref=first)) == afresh(first)
+    assert list(answers(index, ref=other)) == fresh_answers(other)
+    assert list(answers(index, ref=empty)) == fresh_answers(empty)
+    assert list(answers(index, ref=first)) == fresh_answers(first)
     assert index.search("okapi").commit == history.commits[3]
 
 
-def test_a_ref_newer_than_the_index_is_no_reason_to_follow(index: SearchIndex, repo: Repo) -> None:
+def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: Repo) -> None:
     first = index.follow()
     repo.git("branch", "ahead")
     newer = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
@@ -239,7 +241,7 @@ def test_a_ref_newer_than_the_index_is_no_reason_to_follow(index: SearchIndex, r
     assert index.status().state.commit == first  # type: ignore[union-attr]
 
 
-def test_a_branch_without_a_commit_has_others_to_search(index: SearchIndex, repo: Repo) -> None:
+def test_unborn_branch_can_search_other_branches(index: SearchIndex, repo: Repo) -> None:
     first = repo.head()
     repo.git("checkout", "-q", "--orphan", "begun")
     page = index.search("backoff", ref="main")
@@ -247,7 +249,7 @@ def test_a_branch_without_a_commit_has_others_to_search(index: SearchIndex, repo
     assert index.search("backoff").commit is None
 
 
-def test_an_index_at_a_lost_commit_is_no_base(index: SearchIndex, repo: Repo) -> None:
+def test_index_at_a_pruned_commit_is_not_reused(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"new.md": "# New\n\nQuagga.\n"})
     index.follow()
     repo.git("reset", "-q", "--hard", "HEAD~1")
@@ -259,9 +261,7 @@ def test_an_index_at_a_lost_commit_is_no_base(index: SearchIndex, repo: Repo) ->
     assert index.search("backoff", ref="HEAD~1").hits
 
 
-def test_settings_that_are_broken_at_the_tip_do_not_touch_an_older_commit(
-    index: SearchIndex, repo: Repo
-) -> None:
+def test_invalid_settings_at_tip_do_not_affect_older_commits(index: SearchIndex, repo: Repo) -> None:
     first = repo.head()
     repo.commit({"docyard.toml": "exclude = 7\n"})
     assert index.search("backoff", ref=first).hits
@@ -271,7 +271,7 @@ def test_settings_that_are_broken_at_the_tip_do_not_touch_an_older_commit(
         index.search("backoff", ref="HEAD")
 
 
-def test_a_cursor_goes_on_at_its_own_commit(index: SearchIndex, repo: Repo) -> None:
+def test_cursor_continues_only_at_its_own_commit(index: SearchIndex, repo: Repo) -> None:
     first = repo.head()
     page = index.search("errors retry", limit=1)
     assert page.next_cursor
@@ -293,46 +293,46 @@ def test_a_cursor_goes_on_at_its_own_commit(index: SearchIndex, repo: Repo) -> N
         index.search("errors", limit=1, cursor=page.next_cursor, ref=first)
 
 
-def told_totals(index: SearchIndex, query: str, ref: str) -> list[int]:
-    """How many documents were analysed for a search, as its progress tells."""
-    told: list[tuple[int, int]] = []
-    index.search(query, ref=ref, progress=lambda done, total, word: told.append((done, total)))
-    return sorted({total for _, total in told})
+def progress_totals(index: SearchIndex, query: str, ref: str) -> list[int]:
+    """Return how many documents were analysed for a search, by its progress."""
+    reports: list[tuple[int, int]] = []
+    index.search(query, ref=ref, progress=lambda done, total, word: reports.append((done, total)))
+    return sorted({total for _, total in reports})
 
 
-def test_what_was_analysed_is_used_again(index: SearchIndex, repo: Repo) -> None:
+def test_analysed_documents_are_reused(index: SearchIndex, repo: Repo) -> None:
     files = {f"notes/n{number}.md": f"# Note {number}\n\nold okapi\n" for number in range(20)}
     old = repo.commit(files)
     older = repo.commit({"notes/n3.md": "# Note 3\n\nother okapi\n"})
     repo.commit({path: text.replace("old", "new") for path, text in files.items()})
     index.follow()
-    assert told_totals(index, "okapi", old) == [20]
-    assert told_totals(index, "okapi", old) == []
-    assert told_totals(index, "okapi", older) == [1]
+    assert progress_totals(index, "okapi", old) == [20]
+    assert progress_totals(index, "okapi", old) == []
+    assert progress_totals(index, "okapi", older) == [1]
     repo.commit({f"notes/n{number}.md": "# All else\n" for number in range(19)})
     index.follow()
-    assert told_totals(index, "okapi", "HEAD~1") == [19]
+    assert progress_totals(index, "okapi", "HEAD~1") == [19]
     index._overlays._cached_overlays.pop(old)
-    assert told_totals(index, "okapi", old) == [1]
+    assert progress_totals(index, "okapi", old) == [1]
 
 
-def test_a_whole_commit_is_made_of_what_is_the_same(
+def test_full_index_of_a_commit_reuses_unchanged_documents(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other limits, or many documents that differ, ask for all of a commit, but read only what differs."""
+    """Other limits or many changed documents need a full index, but only changed documents are read."""
     first = repo.head()
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.follow()
-    assert told_totals(index, "errors", first) == []
+    assert progress_totals(index, "errors", first) == []
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.follow()
-    assert told_totals(index, "errors", "HEAD~1") == []
+    assert progress_totals(index, "errors", "HEAD~1") == []
     index.close()
-    assert told_totals(index, "errors", "HEAD~1") == [2]
+    assert progress_totals(index, "errors", "HEAD~1") == [2]
 
 
-def test_a_manifest_makes_another_page_of_the_same_blob(index: SearchIndex, repo: Repo) -> None:
+def test_changed_manifest_gives_same_blob_other_metadata(index: SearchIndex, repo: Repo) -> None:
     declared = {"docyard.toml": DECLARED, "notes/a.md": "# A\n\nokapi one\n"}
     first = repo.commit({**declared, "notes/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
     second = repo.commit({"notes/.taxonomy.toml": "[metadata]\nlanguage = 'c'\n"})
@@ -344,31 +344,33 @@ def test_a_manifest_makes_another_page_of_the_same_blob(index: SearchIndex, repo
         assert index.search("okapi", ref=ref, filters={"language": language}).hits == (hit,)
 
 
-def test_threads_that_ask_at_once_make_it_once(repo: Repo, open_index: Open) -> None:
+def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: Open) -> None:
     old = repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nokapi\n" for number in range(100)})
     repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nwombat\n" for number in range(100)})
     index = open_index()
     index.follow()
-    told: list[int] = []
+    reports: list[int] = []
     pages: list[SearchPage] = []
     start = threading.Barrier(4)
 
-    def ask() -> None:
+    def search() -> None:
         start.wait()
-        pages.append(index.search("okapi", ref=old, progress=lambda done, total, word: told.append(done)))
+        pages.append(index.search("okapi", ref=old, progress=lambda done, total, word: reports.append(done)))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert told.count(50) == 1
+    assert reports.count(50) == 1
     assert len(pages) == 4
     assert all(page == pages[0] for page in pages)
     assert len(pages[0].hits) == 10
 
 
-def test_it_serves_on_when_the_index_is_replaced(index: SearchIndex, repo: Repo, open_index: Open) -> None:
+def test_search_at_ref_survives_replacement_of_the_index(
+    index: SearchIndex, repo: Repo, open_index: Open
+) -> None:
     old = repo.head()
     repo.commit({"new.md": "# New\n\nerrors\n"})
     page = index.search("errors", ref=old)
@@ -384,9 +386,7 @@ def test_it_serves_on_when_the_index_is_replaced(index: SearchIndex, repo: Repo,
     assert index.search("errors", ref=old) == page
 
 
-def test_the_memory_of_overlays_is_bounded(
-    index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overlay_cache_is_bounded(index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     commits = [repo.commit({"notes/a.md": f"# A\n\nokapi {number}\n"}) for number in range(6)]
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", 3)
     for commit in commits[:-1]:
@@ -398,8 +398,8 @@ def test_the_memory_of_overlays_is_bounded(
     assert index._overlays.size > 1
 
 
-def test_a_lost_document_of_an_old_commit_is_named_until_it_is_back(
-    index: SearchIndex, repo: Repo, afresh: Callable[[str], list[object]]
+def test_unreadable_document_at_ref_is_reported_until_restored(
+    index: SearchIndex, repo: Repo, fresh_answers: Callable[[str], list[object]]
 ) -> None:
     old = repo.commit({"notes/a.md": "# A\n\nokapi\n", "notes/b.md": "# B\n\nokapi\n"})
     blob = repo.git("rev-parse", "HEAD:notes/a.md").strip()
@@ -412,13 +412,13 @@ def test_a_lost_document_of_an_old_commit_is_named_until_it_is_back(
     page = index.search("okapi", ref=old)
     assert page.unreadable == ("notes/a.md",)
     assert [hit.filepath for hit in page.hits] == ["notes/b.md"]
-    assert list(answers(index, ref=old)) == afresh(old)
+    assert list(answers(index, ref=old)) == fresh_answers(old)
     file.write_bytes(whole)
     page = index.search("okapi", ref=old)
     assert (page.unreadable, len(page.hits)) == ((), 2)
 
 
-def test_a_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
+def test_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
     old = repo.head()
     repo.commit({"guides/retries.md": "# Retries\n\nOther words.\n"})
     chunk = index.search("exponential", ref=old).hits[0].chunk_id
@@ -429,12 +429,12 @@ def test_a_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
         index.get(chunk)
 
 
-def test_an_unknown_ref_is_an_error(index: SearchIndex) -> None:
+def test_unknown_ref_raises_ref_not_found(index: SearchIndex) -> None:
     with pytest.raises(RefNotFound):
         index.search("errors", ref="nowhere")
 
 
-def test_an_artifact_has_one_commit(artifact: Path, key: bytes, repo: Repo) -> None:  # noqa: F811
+def test_artifact_is_searched_at_its_commit_only(artifact: Path, key: bytes, repo: Repo) -> None:  # noqa: F811
     index = FrozenIndex(open_artifact(artifact, key))
     page = index.search("errors")
     assert index.search("errors", ref=repo.head()) == page

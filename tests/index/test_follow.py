@@ -1,4 +1,4 @@
-"""Following: the next search answers from the branch as it is, whatever happened to it or to the index."""
+"""Following: the next search uses the present branch after any change of branch or index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from index.storage.keys import load_user_key
 from index.storage.location import index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.lists import built, home
+from tests.index.lists import home, index_folder
 from tests.index.storage.damage import put
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
@@ -32,7 +32,7 @@ def ids(index: SearchIndex, query: str) -> list[str]:
     return [hit.chunk_id for hit in index.search(query, limit=50).hits]
 
 
-def test_commits_amends_and_resets_are_followed(index: SearchIndex, repo: Repo) -> None:
+def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo) -> None:
     first = repo.head()
     assert ids(index, "quagga") == []
     repo.commit({"new.md": "# New\n\n## Quagga\n"})
@@ -48,13 +48,13 @@ def test_commits_amends_and_resets_are_followed(index: SearchIndex, repo: Repo) 
     assert index.search("retries").commit == first
 
 
-def test_a_commit_without_documents_moves_the_index_too(index: SearchIndex, repo: Repo) -> None:
+def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     commit = repo.commit({"code.py": "quagga"})
     assert index.search("quagga").commit == commit == index.status().state.commit  # type: ignore[union-attr]
 
 
-def test_settings_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None:
+def test_excluded_documents_are_not_indexed(index: SearchIndex, repo: Repo) -> None:
     assert ids(index, "jitter")
     repo.commit({"docyard.toml": 'exclude = ["guides/retries.md"]\n'})
     assert ids(index, "jitter") == []
@@ -62,7 +62,7 @@ def test_settings_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None
     assert ids(index, "jitter")
 
 
-def test_limits_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None:
+def test_documents_over_the_limit_are_not_indexed(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"notes/long.md": "# Quagga\n\n" + "text " * 400})
     assert ids(index, "quagga") == ["notes/long.md#_preamble"]
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
@@ -71,14 +71,14 @@ def test_limits_decide_what_is_indexed(index: SearchIndex, repo: Repo) -> None:
     assert ids(index, "quagga") == ["notes/long.md#_preamble"]
 
 
-def test_threads_that_write_find_what_they_wrote(index: SearchIndex, repo: Repo) -> None:
+def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     failures: list[object] = []
     lock = threading.Lock()
 
     def write(number: int) -> None:
-        for turn in range(12):
-            word = f"quagga{number}x{turn}"
+        for step in range(12):
+            word = f"quagga{number}x{step}"
             with lock:
                 repo.commit({f"notes/n{number}.md": f"# New\n\nA {word}.\n"})
             page = index.search(word)
@@ -93,27 +93,27 @@ def test_threads_that_write_find_what_they_wrote(index: SearchIndex, repo: Repo)
     assert failures == []
 
 
-def test_another_process_opens_what_this_one_left(open_index: Open, repo: Repo) -> None:
+def test_existing_index_is_opened_and_not_rebuilt(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    folder = built(repo)
+    folder = index_folder(repo)
     other = open_index()
     assert ids(other, "jitter")
-    assert built(repo) == folder
+    assert index_folder(repo) == folder
 
 
 def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
     one, two = open_index(), open_index()
     for number in range(8):
         repo.commit({"new.md": f"# New\n\n## Quagga{number}\n"})
-        asked, other = (one, two) if number % 2 else (two, one)
-        assert ids(asked, f"quagga{number}") == [f"new.md#quagga{number}"]
+        first, other = (one, two) if number % 2 else (two, one)
+        assert ids(first, f"quagga{number}") == [f"new.md#quagga{number}"]
         assert ids(other, f"quagga{number}") == [f"new.md#quagga{number}"]
         assert ids(other, f"quagga{number - 1}") == []
     assert (one.status().segments, one.status().damaged) == (two.status().segments, False)
 
 
 @pytest.mark.process
-def test_processes_that_follow_at_once_do_no_harm(open_index: Open, repo: Repo, own_key: Path) -> None:
+def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, own_key: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
         "from index.service import SearchIndex\n"
@@ -134,11 +134,11 @@ def test_processes_that_follow_at_once_do_no_harm(open_index: Open, repo: Repo, 
     assert not index.status().damaged
 
 
-def test_threads_search_while_the_branch_moves(index: SearchIndex, repo: Repo) -> None:
+def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, repo: Repo) -> None:
     failures: list[BaseException] = []
     done = threading.Event()
 
-    def ask() -> None:
+    def search() -> None:
         while not done.is_set():
             try:
                 assert index.search("jitter retries errors").hits
@@ -146,7 +146,7 @@ def test_threads_search_while_the_branch_moves(index: SearchIndex, repo: Repo) -
                 failures.append(error)
                 return
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:
         thread.start()
     for number in range(10):
@@ -157,7 +157,7 @@ def test_threads_search_while_the_branch_moves(index: SearchIndex, repo: Repo) -
     assert failures == []
 
 
-def test_a_following_index_gives_the_same_lists_as_one_built_afresh(index: SearchIndex, repo: Repo) -> None:
+def test_incrementally_updated_index_ranks_like_a_rebuilt_one(index: SearchIndex, repo: Repo) -> None:
     words = ["retry", "jitter", "limit", "error", "quagga", "okapi", "wombat"]
     chance = random.Random(7)
     for number in range(25):
@@ -191,10 +191,10 @@ def test_a_following_index_gives_the_same_lists_as_one_built_afresh(index: Searc
 @pytest.mark.parametrize(
     "harm", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
 )
-def test_a_harmed_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
+def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
     open_index().follow()
     if harm == "missing":
-        for file in built(repo).iterdir():
+        for file in index_folder(repo).iterdir():
             file.unlink()
     elif harm == "no pointer":
         (home(repo) / "current").unlink()
@@ -207,7 +207,7 @@ def test_a_harmed_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> N
         repo.git("reflog", "expire", "--expire=now", "--all")
         repo.git("gc", "-q", "--prune=now")
     else:
-        for file in built(repo).iterdir():
+        for file in index_folder(repo).iterdir():
             data = file.read_bytes()
             put(file, data[: len(data) // 2] if harm == "cut files" else b"")
     index = open_index()
@@ -225,12 +225,12 @@ class _Marker:
         return os.mkdir, (str(self.file),)
 
 
-def test_a_planted_index_is_never_unpickled(
+def test_planted_index_is_never_unpickled(
     open_index: Open, repo: Repo, tmp_path: Path, own_key: Path
 ) -> None:
-    """A whole repository from elsewhere, index and pointer included, was sealed with another key."""
+    """A foreign repository contains an index and a pointer sealed with another key."""
     open_index().follow()
-    old, marker = built(repo), tmp_path / "marked"
+    old, marker = index_folder(repo), tmp_path / "marked"
     from whoosh.filedb.filestore import FileStorage
     from whoosh.index import TOC
 
@@ -248,23 +248,25 @@ def test_a_planted_index_is_never_unpickled(
     own_key.unlink()
     load_user_key.cache_clear()
     assert ids(open_index(), "jitter")
-    assert built(repo) != old
+    assert index_folder(repo) != old
     assert not marker.exists()
 
 
 @pytest.mark.process
-def test_a_copied_index_is_not_trusted(open_index: Open, repo: Repo) -> None:
+def test_copied_index_is_rebuilt(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    folder = built(repo)
+    folder = index_folder(repo)
     folder.rename(folder.with_name("aside"))
     subprocess.run(["cp", "-r", str(folder.with_name("aside")), str(folder)], check=True)
     assert ids(open_index(), "jitter")
-    assert built(repo) != folder
+    assert index_folder(repo) != folder
 
 
-def test_the_index_is_private(index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path) -> None:
+def test_index_folder_and_key_are_private(
+    index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path
+) -> None:
     index.follow()
-    assert stat.S_IMODE(home(repo).stat().st_mode) == stat.S_IMODE(built(repo).stat().st_mode) == 0o700
+    assert stat.S_IMODE(home(repo).stat().st_mode) == stat.S_IMODE(index_folder(repo).stat().st_mode) == 0o700
     assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
     assert repo.status() == ""
     home(repo).chmod(0o755)
@@ -273,7 +275,7 @@ def test_the_index_is_private(index: SearchIndex, repo: Repo, own_key: Path, tmp
     assert index.status().folder.is_relative_to(tmp_path / "cache")  # type: ignore[union-attr]
 
 
-def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path) -> None:
+def test_index_without_usable_folder_stays_in_memory(repo: Repo, tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
     index = SearchIndex(Workspace.open(repo.path), location=blocked)
@@ -286,7 +288,7 @@ def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path
     assert index.metadata().stats.source_commit == repo.head()  # type: ignore[union-attr]
 
 
-def test_a_busy_index_serves_the_old_commit_and_says_so(
+def test_locked_index_serves_old_commit_as_stale(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
@@ -300,7 +302,9 @@ def test_a_busy_index_serves_the_old_commit_and_says_so(
 
 
 @loop_over("make", [bare, detached, unborn, normal])
-def test_repositories_of_every_shape(make: Callable[[Path], Repo], tmp_path: Path) -> None:
+def test_bare_detached_and_unborn_repositories_are_searched(
+    make: Callable[[Path], Repo], tmp_path: Path
+) -> None:
     repo = make(tmp_path / "shape")
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     page = index.search("steps")
@@ -308,7 +312,7 @@ def test_repositories_of_every_shape(make: Callable[[Path], Repo], tmp_path: Pat
     assert page.commit == (None if make is unborn else repo.head())
 
 
-def test_the_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
+def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
     repo = unborn(tmp_path / "new")
     index = SearchIndex(Workspace.open(repo.path))
     assert index.follow() is None
@@ -316,7 +320,7 @@ def test_the_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
     assert ids(index, "quagga") == ["a.md#_preamble"]
 
 
-def test_linked_work_trees_share_the_folder_but_not_the_index(repo: Repo, tmp_path: Path) -> None:
+def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> None:
     other = linked(repo, tmp_path / "linked", "Side/Line")
     other.commit({"side.md": "# Quagga\n"})
     here, there = SearchIndex(Workspace.open(repo.path)), SearchIndex(Workspace.open(other.path))
@@ -324,7 +328,7 @@ def test_linked_work_trees_share_the_folder_but_not_the_index(repo: Repo, tmp_pa
     assert len(list((repo.path / ".git" / "docyard" / "index").iterdir())) == 2
 
 
-def test_names_of_branches_stay_apart() -> None:
+def test_index_names_of_branches_are_distinct() -> None:
     names = [
         index_name(1, branch) for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
     ]
@@ -332,15 +336,15 @@ def test_names_of_branches_stay_apart() -> None:
     assert all(name.isascii() and "/" not in name and len(name) < 120 for name in names)
 
 
-def test_progress_is_told(index: SearchIndex) -> None:
-    told: list[tuple[int, int, str]] = []
-    index.follow(lambda *step: told.append(step))
-    assert told[0][0] == 0
-    assert told[-1][:2] == (4, 4)
+def test_indexing_reports_progress(index: SearchIndex) -> None:
+    reports: list[tuple[int, int, str]] = []
+    index.follow(lambda *step: reports.append(step))
+    assert reports[0][0] == 0
+    assert reports[-1][:2] == (4, 4)
 
 
-def test_a_commit_that_is_pruned_while_we_serve_is_left_behind(index: SearchIndex, repo: Repo) -> None:
-    """Libgit2 remembers commits it has read, so the lost one seems to be there, and its trees are not."""
+def test_commit_pruned_while_serving_is_no_longer_searched(index: SearchIndex, repo: Repo) -> None:
+    """Libgit2 caches commits it has read, so the lost commit seems to exist, but its trees do not."""
     first = repo.head()
     lost = repo.commit({"guides/new.md": "# New\n\n## Quagga\n"})
     assert ids(index, "quagga") == ["guides/new.md#quagga"]
@@ -352,10 +356,10 @@ def test_a_commit_that_is_pruned_while_we_serve_is_left_behind(index: SearchInde
     assert index.search("retries").commit == first
 
 
-def test_what_a_killed_rebuild_left_is_swept_away(open_index: Open, repo: Repo) -> None:
+def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
     repo.commit({"notes/new.md": "# New\n"})
     assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
-    assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [built(repo)]
+    assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]

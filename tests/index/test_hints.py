@@ -1,4 +1,4 @@
-"""When nothing is found: what is said is true, for each thing it suggests was asked before."""
+"""Hints for searches without hits: each suggested query or filter has hits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from index.hints import Hint
 from index.port import Query, Results
 from index.service import SearchIndex
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.index.conftest import GUIDES
 from tests.loops import loop_over
 from tests.repositories import Repo
@@ -22,7 +22,7 @@ SLIPS = ("exponentail", "backof", "herdes", "prevnt", "jiter", "erors", "requsts
 def hint_of(
     index: SearchIndex, query: str, *, path: str | None = None, filters: dict[str, str] | None = None
 ) -> Hint:
-    """Return the hint of a search that finds nothing, all of whose suggestions find something."""
+    """Return the hint of a search without hits, and check that each suggestion has hits."""
     page = index.search(query, path=path, filters=filters)
     assert page.hits == ()
     assert page.hint is not None
@@ -41,7 +41,7 @@ def hint_of(
     return page.hint
 
 
-def test_a_path_is_blamed_like_a_filter(index: SearchIndex) -> None:
+def test_hint_names_the_path_that_emptied_the_result(index: SearchIndex) -> None:
     hint = hint_of(index, "jitter", path="notes")
     assert hint.message == (
         "0 results found for path 'notes'. Leave it out, or use one of suggested_filters."
@@ -49,7 +49,7 @@ def test_a_path_is_blamed_like_a_filter(index: SearchIndex) -> None:
     assert hint.suggested_filters == {"path": ("guides",)}
 
 
-def test_folders_that_are_named_alike_come_first(index: SearchIndex, repo: Repo) -> None:
+def test_similarly_named_folders_are_suggested_first(index: SearchIndex, repo: Repo) -> None:
     repo.commit({f"a{number}/x.md": "jitter jitter" for number in range(12)} | {"top.md": "jitter"})
     hint = hint_of(index, "jitter", path="/guidez/")
     assert hint.suggested_filters["path"][0] == "guides"
@@ -57,7 +57,7 @@ def test_folders_that_are_named_alike_come_first(index: SearchIndex, repo: Repo)
     assert "top.md" in hint_of(index, "jitter", path="tap.md").suggested_filters["path"]
 
 
-def test_a_filter_and_a_path_are_blamed_each(index: SearchIndex) -> None:
+def test_hint_names_filter_and_path_alone_or_together(index: SearchIndex) -> None:
     hint = hint_of(index, "jitter", path="guides/l*", filters={"type": "api_spec"})
     assert (
         hint.message
@@ -72,24 +72,24 @@ def test_a_filter_and_a_path_are_blamed_each(index: SearchIndex) -> None:
     assert hint.suggested_filters == {"type": ("api_spec",), "path": ("guides",)}
 
 
-def test_folders_with_the_signs_of_globs_are_named_as_they_are(index: SearchIndex, repo: Repo) -> None:
+def test_folders_with_glob_characters_are_suggested_unescaped(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"[a]*?/[b].md": "wombat", "[c].md": "wombat"})
     assert hint_of(index, "wombat", path="guides").suggested_filters == {"path": ("[a]*?", "[c].md")}
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_a_path_that_leaves_nothing_out_is_not_blamed(index: SearchIndex, path: str) -> None:
+def test_path_of_the_whole_tree_is_not_suggested(index: SearchIndex, path: str) -> None:
     assert "path" not in hint_of(index, "quagga", path=path).suggested_filters
 
 
-def test_a_message_shows_no_control_characters(index: SearchIndex) -> None:
+def test_hint_message_contains_no_control_characters(index: SearchIndex) -> None:
     message = hint_of(index, "jitter", path="no\n\u202ewhere\ud800" + "x" * 900).message
     assert message.isprintable()
     assert len(message) < 250
     assert hint_of(index, "quagga", path="no\nwhere").message.isprintable()
 
 
-def test_a_misspelt_word_is_suggested_as_documents_write_it(index: SearchIndex) -> None:
+def test_misspelt_word_is_corrected_in_spelling_of_documents(index: SearchIndex) -> None:
     hint = hint_of(index, "exponentail")
     assert hint.suggested_queries == ("exponential",)
     assert hint.message == (
@@ -100,7 +100,7 @@ def test_a_misspelt_word_is_suggested_as_documents_write_it(index: SearchIndex) 
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("word", "corrected"),
     [
         ("аутентификацыя", "аутентификация"),
         ("αρχιτεκτονκη", "αρχιτεκτονική"),
@@ -110,26 +110,28 @@ def test_a_misspelt_word_is_suggested_as_documents_write_it(index: SearchIndex) 
         ("प्रमाणिकरण", "प्रमाणीकरण"),
     ],
 )
-def test_a_word_of_any_script_is_suggested(index: SearchIndex, repo: Repo, word: str, meant: str) -> None:
-    repo.commit({"notes/words.md": f"# Words\n\nOne is {meant}, another is not.\n"})
-    assert hint_of(index, word).suggested_queries == (meant,)
+def test_misspelt_word_of_any_script_is_corrected(
+    index: SearchIndex, repo: Repo, word: str, corrected: str
+) -> None:
+    repo.commit({"notes/words.md": f"# Words\n\nOne is {corrected}, another is not.\n"})
+    assert hint_of(index, word).suggested_queries == (corrected,)
 
 
-def test_several_words_are_corrected_at_once(index: SearchIndex) -> None:
+def test_several_misspelt_words_are_corrected_together(index: SearchIndex) -> None:
     assert hint_of(index, "exponentail jiter").suggested_queries == ("exponential jitter",)
     assert hint_of(index, "the  “exponentail\nbackof” -zzz").suggested_queries == (
         "the “exponential backoff” -zzz",
     )
 
 
-def test_a_word_of_a_phrase_is_corrected_before_the_quotes_are_blamed(index: SearchIndex) -> None:
+def test_misspelt_phrase_is_corrected_before_quotes_are_named(index: SearchIndex) -> None:
     hint = hint_of(index, '"exponentail backoff"')
     assert hint.suggested_queries == ('"exponential backoff"',)
     assert "Leave the quotes out" in hint_of(index, '"backoff exponential"').message
     assert "Leave the quotes out" in hint_of(index, '"jiter backoff"').message
 
 
-def test_suggestions_keep_the_filters(index: SearchIndex) -> None:
+def test_corrections_respect_path_and_filters(index: SearchIndex) -> None:
     assert hint_of(index, "jiter", path="guides", filters={"type": "runbook"}).suggested_queries == (
         "jitter",
     )
@@ -151,12 +153,14 @@ def test_suggestions_keep_the_filters(index: SearchIndex) -> None:
         "x" * 40,
     ],
 )
-def test_some_queries_are_left_as_they_are(index: SearchIndex, query: str) -> None:
+def test_queries_without_reliable_correction_get_no_suggestion(index: SearchIndex, query: str) -> None:
     assert hint_of(index, query).suggested_queries == ()
 
 
 @settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scale_examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     words=st.lists(st.sampled_from(SLIPS), min_size=1, max_size=4),
@@ -164,14 +168,14 @@ def test_some_queries_are_left_as_they_are(index: SearchIndex, query: str) -> No
     path=st.sampled_from([None, "guides", "notes", "guides/*"]),
     filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
 )
-def test_all_that_is_suggested_finds_something(
+def test_every_suggested_query_has_hits(
     index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
 ) -> None:
     if not index.search(query := marks.format(" ".join(words)), path=path, filters=filters).hits:
         hint_of(index, query, path=path, filters=filters)
 
 
-def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> None:
+def test_present_words_are_not_reported_as_missing(index: SearchIndex) -> None:
     for query in ("jitter -herds", '"applied jitter"', '"applied jitter" -herds'):
         message = hint_of(index, query, filters={"type": "api_spec"}).message
         assert message == (
@@ -182,7 +186,9 @@ def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> 
 
 
 @settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scale_examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     words=st.lists(st.sampled_from(["jitter", "herds", "zzz", "backoff", "nothing"]), min_size=1, max_size=3),
@@ -190,7 +196,7 @@ def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> 
     path=st.sampled_from([None, "guides", "notes", "nowhere"]),
     filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
 )
-def test_what_is_said_to_be_nowhere_is_nowhere(
+def test_words_reported_as_missing_have_no_hits(
     index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
 ) -> None:
     page = index.search(marks.format(" ".join(words)), path=path, filters=filters)
@@ -198,7 +204,7 @@ def test_what_is_said_to_be_nowhere_is_nowhere(
         assert not index.search(" ".join(words)).hits
 
 
-def test_words_with_a_slip_are_mostly_found(index: SearchIndex) -> None:
+def test_most_words_with_one_typo_are_corrected(index: SearchIndex) -> None:
     chance, found = random.Random(1), 0
     words = sorted(
         {word for text in GUIDES.values() for word in text.split() if word.isalpha() and len(word) > 6}
@@ -211,7 +217,7 @@ def test_words_with_a_slip_are_mostly_found(index: SearchIndex) -> None:
 
 
 class Restless:
-    """What follows a branch, with a person who commits whenever an empty list is being explained."""
+    """A live index during whose hints a person commits."""
 
     def __init__(self, index: SearchIndex, repo: Repo, commits: int) -> None:
         self._live, self._repo, self._left = index._live, repo, commits
@@ -227,7 +233,7 @@ class Restless:
         return self._live.search(query, offset, limit, generation)
 
 
-def test_a_hint_is_about_the_commit_that_it_comes_with(index: SearchIndex, repo: Repo) -> None:
+def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -> None:
     index.search("errors")
     index.__dict__["_live"] = Restless(index, repo, 1)
     page = index.search("jitter", path="notes")

@@ -1,4 +1,4 @@
-"""Every id that a search returns can be fetched, whatever people name their files and headings."""
+"""Every id that a search returns can be fetched, for any names of files and headings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 
 
-def fetched(index: SearchIndex, query: str) -> list[str]:
-    """Return the ids that a search returns, each of which is fetched."""
+def fetch_hits(index: SearchIndex, query: str) -> list[str]:
+    """Return the ids of a search, and check that each can be fetched."""
     found = [hit.chunk_id for hit in index.search(query, limit=50).hits]
     for chunk_id in found:
         passage = index.get(chunk_id)
@@ -18,20 +18,20 @@ def fetched(index: SearchIndex, query: str) -> list[str]:
     return found
 
 
-def test_documents_whose_names_no_answer_could_hold_are_left_out(index: SearchIndex, repo: Repo) -> None:
+def test_documents_with_unprintable_names_are_not_indexed(index: SearchIndex, repo: Repo) -> None:
     names = ("a\nb", "a\rb", "a\x1fb", "a\x7fb", "a\x85b", "a\u2028b", os.fsdecode(b"a\xffb"))
     repo.commit({f"odd/{name}.md": "wombat" for name in names} | {"odd/fine.md": "wombat"})
-    assert fetched(index, "wombat") == ["odd/fine.md#_preamble"]
+    assert fetch_hits(index, "wombat") == ["odd/fine.md#_preamble"]
     assert index.status().state.files == 5  # type: ignore[union-attr]
 
 
-def test_odd_names_are_fetched_as_they_are(index: SearchIndex, repo: Repo) -> None:
+def test_chunks_of_unusual_file_names_can_be_fetched(index: SearchIndex, repo: Repo) -> None:
     names = ("C#", "a b", "é", "#", "x" * 240, "a'b", "‮ab", "tasks[0]", "--- Chunk: a (Target) ---")
     repo.commit({f"odd/{name}.md": "# Wombat\n\n## Wombat\n" for name in names})
-    assert len(fetched(index, "wombat")) == 2 * len(names)
+    assert len(fetch_hits(index, "wombat")) == 2 * len(names)
 
 
-def test_odd_headings_are_fetched_as_they_are(index: SearchIndex, repo: Repo) -> None:
+def test_chunks_of_unusual_headings_can_be_fetched(index: SearchIndex, repo: Repo) -> None:
     headings = (
         "Wombat {#a\x01b}",
         "Wombat {#_preamble}",
@@ -45,4 +45,4 @@ def test_odd_headings_are_fetched_as_they_are(index: SearchIndex, repo: Repo) ->
     )
     below = "".join(f"## {heading}\n\n### Wombat\n\n" for heading in headings)
     repo.commit({"odd.md": f"# Wombat\n\n{below}"})
-    assert len(fetched(index, "wombat")) == 1 + 2 * len(headings)
+    assert len(fetch_hits(index, "wombat")) == 1 + 2 * len(headings)

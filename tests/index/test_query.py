@@ -1,4 +1,4 @@
-"""The query grammar: what a query means is what `tests/cases/queries.md` says, and no text breaks it."""
+"""The query grammar: examples of `tests/cases/queries.md`, and arbitrary texts."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ NAMES = st.from_regex(r"[a-z]{3,8}([A-Z][a-z]{2,6}|_[a-z]{2,6})?", fullmatch=Tru
 
 
 def weights(terms: Iterable[str] = ()) -> dict[str, int]:
-    """Write a query as a case does: `retri`, or with its weight `ratelimiterror^4`."""
+    """Parse the terms of a case: `retri`, or with its weight `ratelimiterror^4`."""
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
 @loop_over("case", read_cases("queries.md"))
-def test_a_query_means_what_its_example_says(case: Case) -> None:
+def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(": ") for line in case.fences["meaning"].splitlines()]
-    said = {kind: [rest.split() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
-    if "error" in said:
+    expected = {kind: [rest.split() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
+    if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
             parse(text)
-        assert [[caught.value.code]] == said["error"]
+        assert [[caught.value.code]] == expected["error"]
         return
     query = parse(text)
-    assert query.terms == weights(*said.get("terms", []))
-    assert list(query.excluded) == [term for terms in said.get("not", []) for term in terms]
-    assert [list(phrase) for phrase in query.phrases] == said.get("phrase", [])
+    assert query.terms == weights(*expected.get("terms", []))
+    assert list(query.excluded) == [term for terms in expected.get("not", []) for term in terms]
+    assert [list(phrase) for phrase in query.phrases] == expected.get("phrase", [])
 
 
-def test_filters_and_path_are_the_query_s() -> None:
+def test_parsed_query_has_given_filters_and_path() -> None:
     assert parse("retry", {"type": "guide"}, "docs/*") == Query(
         {"retri": 1}, filters={"type": "guide"}, path="docs/*"
     )
@@ -60,7 +60,7 @@ def read(text: str) -> Query | WorkspaceError:
 
 
 @given(ANY_TEXT)
-def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
+def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
     query = read(text)
     if isinstance(query, WorkspaceError):
         expected = "a phrase cannot be excluded, only a word" if text.strip() else "the query is empty"
@@ -73,7 +73,7 @@ def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
 
 
 @given(UNMARKED.filter(str.strip))
-def test_the_terms_of_a_query_are_those_that_a_text_has(text: str) -> None:
+def test_query_terms_equal_terms_of_the_same_text(text: str) -> None:
     known = count_heading_terms(text)
     query = parse(text)
     assert set(query.terms) == ({term for term in known if term not in STOP_WORDS} or set(known))
@@ -81,12 +81,12 @@ def test_the_terms_of_a_query_are_those_that_a_text_has(text: str) -> None:
 
 
 @given(UNMARKED.filter(str.strip))
-def test_quotes_change_no_term(text: str) -> None:
+def test_quotes_do_not_change_terms(text: str) -> None:
     assert parse(f'"{text}"').terms == parse(text).terms
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5), st.lists(NAMES, max_size=5))
-def test_a_dash_excludes_the_whole_word_and_nothing_else(wanted: list[str], unwanted: list[str]) -> None:
+def test_dash_excludes_the_whole_word_only(wanted: list[str], unwanted: list[str]) -> None:
     query = parse(" ".join([*wanted, *(f"-{word}" for word in unwanted)]))
     if query.excluded:
         assert query.terms == parse(" ".join(wanted)).terms
@@ -98,7 +98,7 @@ def test_a_dash_excludes_the_whole_word_and_nothing_else(wanted: list[str], unwa
     [
         ("é" * MAX_CHARACTERS, "é" * (MAX_CHARACTERS + 1)),
         ("retry " * (MAX_CHARACTERS // 6), "retry " * MAX_CHARACTERS),
-        # One character that stands for eighteen.
+        # One character that expands to eighteen.
         ("\ufdfa" * (MAX_CHARACTERS // 18), "\ufdfa" * MAX_CHARACTERS),
         (" ".join(map(str, range(MAX_TERMS))), " ".join(map(str, range(MAX_TERMS + 1)))),
         (
@@ -112,7 +112,7 @@ def test_a_dash_excludes_the_whole_word_and_nothing_else(wanted: list[str], unwa
     ],
     ids=["characters", "words", "expanded characters", "terms", "excluded", "phrases"],
 )
-def test_more_than_a_limit_is_an_error_that_says_the_limit(within: str, beyond: str) -> None:
+def test_query_over_a_limit_raises_error_with_limit(within: str, beyond: str) -> None:
     parse(within)
     with pytest.raises(QueryTooBroad) as caught:
         parse(beyond)
@@ -120,7 +120,7 @@ def test_more_than_a_limit_is_an_error_that_says_the_limit(within: str, beyond: 
 
 
 @loop_over("text", ["", "x" * 20_000, 'a -"b c"'])
-def test_errors_say_what_to_type_next(text: str) -> None:
+def test_query_errors_have_a_fix(text: str) -> None:
     with pytest.raises(WorkspaceError) as caught:
         parse(text)
     assert caught.value.message[0].islower()

@@ -1,4 +1,4 @@
-"""Searching: what is found, in which order, page by page, and what is said when nothing is."""
+"""Search: hits, their order, pages, cursors and hints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
 from index.storage.keys import load_user_key
 from index.storage.location import SCHEMA
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 
@@ -23,7 +23,7 @@ def ids(page: SearchPage) -> list[str]:
     return [hit.chunk_id for hit in page.hits]
 
 
-def test_a_hit_says_where_it_comes_from(index: SearchIndex, repo: Repo) -> None:
+def test_hit_has_its_address_breadcrumb_lines_and_snippet(index: SearchIndex, repo: Repo) -> None:
     page = index.search("exponential backoff")
     hit = page.hits[0]
     assert page.commit == repo.head()
@@ -39,7 +39,7 @@ def test_a_hit_says_where_it_comes_from(index: SearchIndex, repo: Repo) -> None:
     assert hit.score > 0
 
 
-def test_a_subsection_has_its_breadcrumb_and_is_found_by_it(index: SearchIndex) -> None:
+def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
     page = index.search("backoff herds")
     assert page.hits[0].chunk_id == "guides/retries.md#backoff/jitter"
     assert page.hits[0].breadcrumb == "Retries > Backoff Strategy > Jitter"
@@ -55,12 +55,12 @@ def test_a_subsection_has_its_breadcrumb_and_is_found_by_it(index: SearchIndex) 
         ("why not", "notes/plain.md#_preamble"),
     ],
 )
-def test_words_find_their_section(index: SearchIndex, query: str, found: str) -> None:
+def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, found: str) -> None:
     assert found in ids(index.search(query))
 
 
 @loop_over("query", ["zanzibar", "runbook", "*", "title:backoff~ NOWHERE", "\0", "\ud800", "😀"])
-def test_targets_front_matter_and_operators_find_nothing_of_their_own(index: SearchIndex, query: str) -> None:
+def test_link_targets_front_matter_and_operators_match_nothing(index: SearchIndex, query: str) -> None:
     page = index.search(query)
     expected = ["guides/retries.md#backoff", "guides/retries.md#backoff/jitter"] if "backoff" in query else []
     assert ids(page) == expected
@@ -68,33 +68,35 @@ def test_targets_front_matter_and_operators_find_nothing_of_their_own(index: Sea
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t"])
-def test_an_empty_query_is_refused(index: SearchIndex, query: str) -> None:
+def test_empty_query_is_refused(index: SearchIndex, query: str) -> None:
     with pytest.raises(EmptyQuery):
         index.search(query)
 
 
 @settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scale_examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(query=st.text(min_size=1).filter(str.strip))
-def test_no_query_breaks_the_search(index: SearchIndex, query: str) -> None:
+def test_any_query_returns_hits_or_a_hint(index: SearchIndex, query: str) -> None:
     page = index.search(query)
     assert bool(page.hits) != bool(page.hint)
 
 
-def test_text_above_the_title_is_searched_and_shown(index: SearchIndex, repo: Repo) -> None:
+def test_text_above_title_is_searched_and_shown(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"notes/above.md": "The café delta is *here*.\n\n# Title\n\nBelow.\n"})
     [hit] = index.search('"café delta"').hits
     assert hit.chunk_id == "notes/above.md#_preamble"
     assert hit.snippet.startswith("The café delta is *here*.")
 
 
-def test_bytes_that_are_no_text_are_shown_as_such(index: SearchIndex, repo: Repo) -> None:
+def test_invalid_utf8_is_shown_as_replacement_character(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"notes/bytes.md": b"A wombat \xff here.\n"})
     assert [hit.snippet for hit in index.search("wombat").hits] == ["A wombat \ufffd here."]
 
 
-def test_filters_are_applied_before_the_page_is_cut(index: SearchIndex) -> None:
+def test_filters_are_applied_before_limit(index: SearchIndex) -> None:
     assert ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == ["guides/limits.md#errors"]
     assert ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]
     assert (
@@ -104,12 +106,12 @@ def test_filters_are_applied_before_the_page_is_cut(index: SearchIndex) -> None:
 
 
 @pytest.mark.parametrize("path", ["guides", "guides/", "guides/l*", "guides/limits.md"])
-def test_a_path_filter_is_a_folder_a_glob_or_a_file(index: SearchIndex, path: str) -> None:
+def test_path_filter_accepts_folder_glob_and_file(index: SearchIndex, path: str) -> None:
     assert "guides/limits.md#errors" in ids(index.search("errors", path=path))
     assert ids(index.search("errors", path="notes")) == []
 
 
-def test_unknown_filters_name_the_near_and_the_known_ones(index: SearchIndex) -> None:
+def test_unknown_filter_error_lists_nearest_and_known_filters(index: SearchIndex) -> None:
     with pytest.raises(UnknownFilter) as key:
         index.search("errors", filters={"tag": "sdk"})
     assert key.value.details == {"nearest": ["tags"], "known": ["type", "tags"]}
@@ -120,7 +122,7 @@ def test_unknown_filters_name_the_near_and_the_known_ones(index: SearchIndex) ->
     value.value.message.encode()
 
 
-def test_a_hint_names_the_filter_that_emptied_the_result(index: SearchIndex) -> None:
+def test_hint_names_the_filter_that_emptied_the_result(index: SearchIndex) -> None:
     hint = index.search("jitter", filters={"type": "api_spec"}).hint
     assert hint is not None
     assert hint.message.startswith("0 results found for type 'api_spec'.")
@@ -129,14 +131,14 @@ def test_a_hint_names_the_filter_that_emptied_the_result(index: SearchIndex) -> 
         assert index.search("jitter", filters={"type": value}).hits
 
 
-def test_a_hint_says_that_no_filter_is_to_blame(index: SearchIndex) -> None:
+def test_hint_for_absent_word_suggests_no_filters(index: SearchIndex) -> None:
     hint = index.search("quagga", filters={"type": "api_spec"}).hint
     assert hint is not None
     assert hint.suggested_filters == {}
     assert "no section contains" in hint.message
 
 
-def test_pages_neither_skip_nor_repeat(index: SearchIndex) -> None:
+def test_pages_of_results_neither_skip_nor_repeat_hits(index: SearchIndex) -> None:
     whole = index.search("errors retry limit guide", limit=50)
     paged: list[str] = []
     cursor = None
@@ -149,7 +151,7 @@ def test_pages_neither_skip_nor_repeat(index: SearchIndex) -> None:
     assert whole.next_cursor is None
 
 
-def test_a_cursor_belongs_to_its_search(index: SearchIndex) -> None:
+def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
     cursor = index.search("errors", limit=1).next_cursor
     assert cursor is not None
     with pytest.raises(InvalidCursor, match="another query"):
@@ -165,9 +167,7 @@ def test_a_cursor_belongs_to_its_search(index: SearchIndex) -> None:
             index.search("errors", cursor=broken)
 
 
-def test_a_cursor_is_of_its_kind_and_outlives_no_change_of_the_ranking(
-    index: SearchIndex, repo: Repo
-) -> None:
+def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
     search, commit = search_digest("errors", {}, None), repo.head()
     same = write_cursor(load_user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
     assert same == index.search("errors", limit=1).next_cursor
@@ -182,14 +182,14 @@ def test_a_cursor_is_of_its_kind_and_outlives_no_change_of_the_ranking(
         assert stale.value.details == {"cursor_commit": its_commit, "commit": commit}
 
 
-def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key: Path) -> None:
+def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex, own_key: Path) -> None:
     query = "errors retry limit guide"
     first = index.search(query, limit=1).next_cursor
     second = index.search(query, limit=2).next_cursor
     assert first is not None
     assert second is not None
     assert first != second
-    mac = 20  # characters that hold nothing but the MAC
+    mac = 20  # characters of the MAC alone
     for mixed in (first[:mac] + second[mac:], second[:mac] + first[mac:], first + second):
         with pytest.raises(InvalidCursor):
             index.search(query, cursor=mixed)
@@ -201,7 +201,7 @@ def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key:
     assert refused.value.details == {}
 
 
-def test_a_cursor_of_another_commit_is_stale(index: SearchIndex, repo: Repo) -> None:
+def test_cursor_of_another_commit_is_stale(index: SearchIndex, repo: Repo) -> None:
     cursor = index.search("errors", limit=1).next_cursor
     repo.commit({"notes/new.md": "# New\n"})
     with pytest.raises(StaleCursor):

@@ -1,4 +1,4 @@
-"""Snippets: the best window, in its own words, never code that does not say that it is."""
+"""Snippets: the best window of the original text, with fences around code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from index.fences import Fence, Fences
 from index.matches import Matcher
 from index.query import parse
 from index.snippets import LENGTH, DisplayText, cut_snippet
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
@@ -20,16 +20,16 @@ def cut(text: str, query: str) -> str:
     return cut_snippet(DisplayText(text), Matcher(parse(query).terms))
 
 
-def test_a_script_without_spaces_is_shown_where_the_term_is() -> None:
+def test_snippet_of_text_without_spaces_contains_the_term() -> None:
     text = "这是一个很长的段落。没有空格。" * 60 + "这里说的是检索引擎。" + "其他的内容在后面继续。" * 40
     assert "检索" in cut(text, "检索")
 
 
-def test_a_short_text_is_shown_whole() -> None:
+def test_short_text_is_shown_whole() -> None:
     assert cut("\nThe SDK retries.\n\nAlways.\n", "nothing") == "The SDK retries.\nAlways."
 
 
-def test_the_window_with_most_words_wins_and_keeps_its_case() -> None:
+def test_window_with_most_query_words_is_chosen() -> None:
     text = (
         "Alpha first. " + "filler words here. " * 40 + "The ALPHA and the Omega meet. " + "more filler. " * 40
     )
@@ -40,7 +40,7 @@ def test_the_window_with_most_words_wins_and_keeps_its_case() -> None:
     assert len(found) <= LENGTH + 10
 
 
-def test_it_begins_and_ends_at_words() -> None:
+def test_snippet_begins_and_ends_at_words() -> None:
     text = " ".join(f"word{i}" for i in range(300))
     words = cut(text, "word150").removeprefix("… ").removesuffix(" …").split()
     assert "word150" in words
@@ -48,12 +48,12 @@ def test_it_begins_and_ends_at_words() -> None:
     assert words[0] in text.split()
 
 
-def test_anchors_and_comments_are_left_out() -> None:
+def test_snippet_omits_anchors_and_comments() -> None:
     assert cut("Text { #slug } here {: #a .b } now", "text") == "Text  here  now"
     assert cut('<a id="x"></a>\nText {#slug} here <!-- hidden --> now', "text") == "Text  here  now"
 
 
-def test_a_window_inside_code_says_so() -> None:
+def test_snippet_inside_code_has_fences() -> None:
     code = "\n".join(f"line_{i} = compute({i})" for i in range(100))
     found = cut(f"Before.\n\n```python\n{code}\n```\n\nAfter.\n", "line_50")
     assert found.startswith("```python\nline_")
@@ -68,33 +68,33 @@ def indented(text: str, by: str) -> str:
     return "\n".join(by + line for line in text.splitlines())
 
 
-def test_a_window_inside_code_of_a_list_says_so() -> None:
+def test_snippet_inside_code_of_a_list_has_fences() -> None:
     item = indented(f"```python\n{CODE}\n```", "    ")
     found = cut(f"1.  First.\n\n{item}\n\n2.  Second.\n", "line_50")
     assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
     assert "line_50 = compute(50)" in found
 
 
-def test_a_window_inside_quoted_code_says_so() -> None:
+def test_snippet_inside_quoted_code_has_quoted_fences() -> None:
     quoted = indented(f"```python\n{CODE}\n```", "> ")
     found = cut(f"> Quoted.\n>\n{quoted}\n\nAfter.\n", "line_50")
     assert re.fullmatch(r"> ```python\n(> line_\d+.*\n)+> ```", found)
 
 
-def test_a_window_that_begins_above_code_of_a_list_closes_it_there() -> None:
+def test_snippet_starting_above_code_in_list_closes_the_fence() -> None:
     found = cut(f"- Zebra.\n\n  ```sh\n{indented(CODE, '  ')}\n  ```\n", "zebra")
     assert found.startswith("- Zebra.\n  ```sh\n  line_0 = compute(0)\n")
     assert found.endswith("\n  ```")
 
 
-def test_a_list_ends_the_code_in_it() -> None:
+def test_code_block_ends_at_the_end_of_its_list() -> None:
     found = cut(f"- Item.\n\n  ```\n  code\n\n{'Plain words follow. ' * 30} Zebra. {'More. ' * 60}", "zebra")
     assert "```" not in found
 
 
 @loop_over("mark", ["", "- One.\n\n  ```\n  x\n  ```\n\n"])
-def test_code_far_down_a_long_text_says_so(mark: str) -> None:
-    filler = "\n\n".join(["Words of no interest stand here."] * 4_000)
+def test_code_far_down_a_long_text_has_fences(mark: str) -> None:
+    filler = "\n\n".join(["Words of no interest are here."] * 4_000)
     assert len(filler) > 100_000
     found = cut(f"{mark}{filler}\n\n```python\n{CODE}\n\n{CODE}\n```\n\n{filler}", "line_50 compute")
     assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
@@ -105,14 +105,14 @@ def test_code_far_down_a_long_text_says_so(mark: str) -> None:
 @loop_over(
     "fence", ["`" * 50_000, "~~~" + "x" * 50_000, "> " * 90 + "```", " " * 90 + "- ```", ">" * 50_000 + "```"]
 )
-def test_a_snippet_is_short_whatever_marks_its_code(fence: str) -> None:
+def test_snippet_is_short_with_any_code_fence(fence: str) -> None:
     for text in (f"{fence}\n zebra\n", f"{'zebra ' * 50}\n\n{fence}\n{'quagga ' * 90}\n"):
         for query in ("zebra", "quagga", "absent"):
             assert len(cut(text, query)) <= LENGTH + 150
 
 
-def test_a_word_far_down_a_long_text_is_shown() -> None:
-    found = cut("Words of no interest stand here. " * 10_000 + "The zebra is here.", "zebra")
+def test_word_far_down_a_long_text_is_shown() -> None:
+    found = cut("Words of no interest are here. " * 10_000 + "The zebra is here.", "zebra")
     assert found.startswith("… ")
     assert found.endswith("The zebra is here.")
 
@@ -136,9 +136,9 @@ def nested(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=scale_examples(200), deadline=None)
 @given(text=nested(), query=st.sampled_from(["zebra", "quagga", "word", "absent", "margin"]))
-def test_code_in_lists_and_quotations_is_always_marked(text: str, query: str) -> None:
+def test_code_in_lists_and_quotations_always_has_fences(text: str, query: str) -> None:
     inside = False
     for line in cut(text, query).splitlines():
         words = re.sub(r"^(?:[ \t>]|[-…]|1\.)*", "", line)
@@ -151,7 +151,7 @@ def test_code_in_lists_and_quotations_is_always_marked(text: str, query: str) ->
     assert not inside
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=scale_examples(200), deadline=None)
 @given(
     parts=st.lists(
         st.sampled_from(["word ", "zebra ", "\n\n", "\n```py\n", "\n```\n", "~~~~\n", "é", "x" * 90]),
@@ -180,8 +180,8 @@ def test_fences_are_always_closed(parts: list[str], query: str) -> None:
 
 @pytest.mark.slow
 @loop_over("line", ["```", "- ```", "> ~~~"])
-def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
-    """It would take many times the memory of the text, and as much time for its beginning as for all."""
+def test_positions_of_very_many_fences_are_not_cached(line: str) -> None:
+    """A cache would take many times the memory of the text, and be computed for the whole text."""
     text = f"{line}\nword\n" * 3_000
     found = Fences(text)
     for first in (0, len(text) // 2, len(text) - 300):
@@ -190,7 +190,7 @@ def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
 
 
 @loop_over("count", [1, 400, 600])
-def test_fences_are_the_same_whether_they_are_remembered_or_not(count: int) -> None:
+def test_cached_and_uncached_fences_are_equal(count: int) -> None:
     text = "word\n\n```\nword\n```\n\n" * count
     assert [*Fences(text).find_between(0, len(text) + 1)] == [
         Fence(at, at + 4, at + 9, at + 12, "```", "") for at in range(6, len(text), 20)

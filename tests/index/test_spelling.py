@@ -1,4 +1,4 @@
-"""Edits between words are counted as a plain recursion counts them, and every slip is undone."""
+"""Edit distances equal those of a plain recursion, and stems of all single edits are generated."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ LATIN = st.text("abcdxyz", min_size=1, max_size=8)
 
 
 @given(WORDS, st.lists(WORDS, max_size=8))
-def test_distances_are_the_fewest_edits(word: str, terms: list[str]) -> None:
+def test_edit_distances_equal_plain_recursion(word: str, terms: list[str]) -> None:
     assert edit_distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
 
 
-def test_distances_of_known_words() -> None:
+def test_edit_distances_of_known_words() -> None:
     assert edit_distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
     assert edit_distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
     assert edit_distances("", []).tolist() == []
 
 
 @given(LATIN, st.data())
-def test_every_word_that_is_one_edit_away_is_thought_of(word: str, data: st.DataObject) -> None:
+def test_stems_of_all_words_one_edit_away_are_generated(word: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(word)))
     letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz"))
     head, tail = word[:place], word[place:]
@@ -33,12 +33,12 @@ def test_every_word_that_is_one_edit_away_is_thought_of(word: str, data: st.Data
     assert {stem(slip) for slip in slips - {word, ""}} <= stems_of_edits(word)
 
 
-def test_an_edit_shows_what_the_stemmer_would_have_taken_off() -> None:
+def test_edited_word_includes_its_restored_stem() -> None:
     assert "pagin" in stems_of_edits("paginaton")
     assert "straß" in stems_of_edits("straß" + "x")
 
 
-def test_what_is_a_word() -> None:
+def test_is_word_accepts_letters_without_digits_or_marks() -> None:
     assert [word for word in ("retry", "é", "検索", "", "v2", "a_b", "c++", "x" * 33) if is_word(word)] == [
         "retry",
         "é",

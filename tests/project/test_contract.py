@@ -1,4 +1,4 @@
-"""Every sentence of a contract has a test, and every test that is named for one exists."""
+"""Every sentence of a contract has a test, and every named test exists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
 class Row(NamedTuple):
-    """A sentence of the contract, and the tests that show it: file and name of each."""
+    """A sentence of the contract, and the file and name of each of its tests."""
 
     number: int
     sentence: str
@@ -42,28 +42,28 @@ def rows_of(table: str) -> list[Row]:
 
 @cache
 def names_in(file: str) -> frozenset[str]:
-    """The names of the tests of a file."""
+    """Return the names of the tests in a file."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return frozenset(node.name for node in functions if node.name.startswith("test_"))
 
 
 @every_table
-def test_the_sentences_are_counted(table: str) -> None:
+def test_sentences_of_contracts_are_counted(table: str) -> None:
     assert [row.number for row in rows_of(table)] == [*range(1, SENTENCES[table] + 1)]
     lines = [line for line in text_of(table).splitlines() if re.match(r"\| *\d", line)]
     assert len(lines) == SENTENCES[table]
 
 
 @every_table
-def test_no_sentence_is_without_a_test(table: str) -> None:
+def test_every_sentence_has_a_test(table: str) -> None:
     for row in rows_of(table):
         assert row.tests
         assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.shown
 
 
 @every_table
-def test_every_test_that_is_named_exists(table: str) -> None:
+def test_every_named_test_exists(table: str) -> None:
     named = sorted({test for row in rows_of(table) for test in row.tests})
     missing = [
         f"{file}::{name}" for file, name in named if not (ROOT / file).exists() or name not in names_in(file)

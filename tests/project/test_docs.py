@@ -1,4 +1,4 @@
-"""What the documentation says of the code is true of it."""
+"""The documentation matches the code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @loop_over("page", PAGES, ids=lambda page: page.name)
-def test_links_between_files_lead_somewhere(page: Path) -> None:
+def test_links_between_files_resolve(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     missing = [
@@ -38,7 +38,7 @@ def test_links_between_files_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
-def test_readme_has_the_two_commands_of_a_checkout() -> None:
+def test_readme_has_both_commands_of_a_checkout() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [block] = re.findall(r"^## From a checkout\n\n```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert re.findall(r"^make (\w+)", block, re.MULTILINE) == ["demo", "test"]
@@ -57,7 +57,7 @@ def test_make_recipes_and_commands_exist(page: str) -> None:
     assert set(re.findall(r"(?:^|`)docyard ([a-z]+)", text, re.MULTILINE)) <= set(COMMANDS)
 
 
-def test_each_promise_of_reliability_names_a_test_that_exists() -> None:
+def test_each_promise_of_reliability_names_an_existing_test() -> None:
     text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
     rows = re.findall(r"^\| (?!fault|---)[^|]+ \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
@@ -71,17 +71,17 @@ def test_each_promise_of_reliability_names_a_test_that_exists() -> None:
     assert missing == []
 
 
-def test_settings_of_the_configuration_page_are_the_defaults() -> None:
+def test_settings_in_the_configuration_page_are_the_defaults() -> None:
     [text] = blocks("docs/configuration.md", "toml")
     settings = tomllib.loads(text)
     shown = WorkspaceConfig.model_validate(settings)
     assert shown == WorkspaceConfig()
     fields = WorkspaceConfig.model_fields.items()
-    assert "\n# [forge] " in text  # which is off unless it stands there
+    assert "\n# [forge] " in text  # which is disabled unless the table exists
     assert settings.keys() | {"forge"} == {setting.alias or name for name, setting in fields}
 
 
-def test_the_example_of_a_manifest_is_one() -> None:
+def test_example_of_a_manifest_is_valid() -> None:
     settings, manifest = blocks("docs/taxonomy.md", "toml")
     config = WorkspaceConfig.read(settings.encode())
     [front_matter] = blocks("docs/taxonomy.md", "markdown")
@@ -100,8 +100,8 @@ def test_the_example_of_a_manifest_is_one() -> None:
     rows = re.findall(r"^\| `(docs/[^`]+)` \| (.*) \|$", text, re.MULTILINE)
     assert len(rows) == 3
     for path, cells in rows:
-        said = dict(zip(("scope", "tags", "language"), cells.split("|"), strict=True))
-        stated = {key: tuple(re.findall("`([^`]+)`", cell)) for key, cell in said.items()}
+        columns = dict(zip(("scope", "tags", "language"), cells.split("|"), strict=True))
+        stated = {key: tuple(re.findall("`([^`]+)`", cell)) for key, cell in columns.items()}
         assert taxonomy.values(path, {}) == {key: values for key, values in stated.items() if values}
 
 
@@ -109,7 +109,7 @@ PACKAGES = ["workspace", "index", "tools", "docyard"]
 
 
 def rows_of(package: str) -> list[tuple[str, int]]:
-    """(folder or module, floor) of each row in a package's table."""
+    """Return the folder or module, and the layer, of each row in a package's table."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     [part] = re.findall(rf"^## `{package}/`[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (\d+) \| `([\w/.]+)` \| \S[^|]* \|$", part, re.MULTILINE)
@@ -125,7 +125,7 @@ def test_architecture_has_one_row_for_each_folder_and_module(package: str) -> No
 
 
 @loop_over("package", PACKAGES)
-def test_floors_of_the_architecture_are_those_of_the_contracts(package: str) -> None:
+def test_layers_of_the_architecture_match_the_contracts(package: str) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     [layers] = [contract["layers"] for contract in contracts if contract.get("containers") == [package]]
@@ -146,7 +146,7 @@ def test_modules_and_functions_named_in_the_architecture_exist() -> None:
     assert missing == []
 
 
-def test_the_built_in_types_are_listed_with_their_sections() -> None:
+def test_built_in_types_are_listed_with_their_sections() -> None:
     text = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
     expected = {
@@ -157,13 +157,13 @@ def test_the_built_in_types_are_listed_with_their_sections() -> None:
     } == expected
 
 
-def test_the_example_of_a_type_is_one() -> None:
+def test_example_of_a_type_is_valid() -> None:
     toml, markdown = blocks("docs/templates.md", "toml")[0], blocks("docs/templates.md", "markdown")[0]
     kind = parse_type("incident_review", toml.encode(), markdown.encode())
     assert [section.title for section in kind.sections if section.guidance] == ["Timeline", "What changes"]
 
 
-def test_the_generated_pages_are_not_stale() -> None:
+def test_generated_pages_are_current() -> None:
     assert find_stale_pages() == [], "run `make docs`"
 
 

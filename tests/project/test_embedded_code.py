@@ -23,7 +23,7 @@ def _has(module: str, name: str) -> bool:
     return True
 
 
-def test_imports_in_strings_name_what_exists() -> None:
+def test_imports_in_strings_resolve() -> None:
     found = {
         (module, name, str(path.relative_to(ROOT)))
         for folder in ("tests", "benchmarks")

@@ -1,4 +1,4 @@
-"""The step-by-step guide to a read-only server is run as it is written, over a small repository."""
+"""The commands of the guide to a read-only server run on a small repository."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from docyard.cli.main import docyard as group
-from tests import warm
-from tests.acceptance.server import serving_artifact, surroundings
+from tests import preloaded
+from tests.acceptance.server import serving_artifact, user_environment
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def blocks(language: str) -> list[str]:
 
 
 class Shell:
-    """Runs scripts in the repository, with `docyard` in the path and an empty home."""
+    """A shell for scripts in the repository, with `docyard` on the path and an empty home."""
 
     def __init__(self, folder: Path, repo: Repo) -> None:
         self.home = folder / "home"
@@ -43,16 +43,16 @@ class Shell:
         commands.mkdir()
         self.home.mkdir()
         for name, line in (
-            ("docyard", f'exec {shlex.join(warm.python())} -m docyard "$@"'),
+            ("docyard", f'exec {shlex.join(preloaded.python())} -m docyard "$@"'),
             ("pipx", "exit 0"),
         ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")
             (commands / name).chmod(0o755)
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-        self._env = {**surroundings(self.home), "PATH": path, "RUNNER_TEMP": str(self.home)}
+        self._env = {**user_environment(self.home), "PATH": path, "RUNNER_TEMP": str(self.home)}
 
     def run(self, script: str, **env: str) -> str:
-        """Run a script, which must succeed; give what it printed."""
+        """Run a script that must succeed, and return its output."""
         done = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
@@ -79,16 +79,16 @@ def shell(tmp_path: Path, repo: Repo) -> Shell:
 
 
 def steps(text: str) -> list[str]:
-    """The scripts of a workflow, or of a part of one."""
+    """Return the scripts of a workflow, or of a part of one."""
     found = yaml.safe_load(text)
     listed = found["jobs"]["index"]["steps"] if isinstance(found, dict) else found
     return [step["run"] for step in listed if "run" in step]
 
 
-def test_the_guide_works_step_by_step(shell: Shell, repo: Repo) -> None:
-    by_hand, trial, serve, replace, seal, sealed = blocks("sh")
+def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
+    manual, trial, serve, replace, seal, sealed = blocks("sh")
     workflow, with_key = blocks("yaml")
-    shell.run(by_hand)
+    shell.run(manual)
     shell.run(trial)
     for step in steps(workflow):
         shell.run(step)
@@ -109,7 +109,7 @@ def test_the_guide_works_step_by_step(shell: Shell, repo: Repo) -> None:
     shell.run(sealed)
 
 
-def test_the_host_s_configuration_is_a_command_that_exists() -> None:
+def test_command_in_host_configuration_exists() -> None:
     [configuration] = blocks("json")
     server = json.loads(configuration)["mcpServers"]["acme-docs"]
     assert server["command"] == "docyard"
@@ -119,7 +119,7 @@ def test_the_host_s_configuration_is_a_command_that_exists() -> None:
     assert {argument for argument in server["args"] if argument.startswith("--")} <= known
 
 
-def test_what_is_said_of_the_tools_is_so(shell: Shell, repo: Repo) -> None:
+def test_documented_tools_match_the_server(shell: Shell, repo: Repo) -> None:
     shell.run("docyard build . --out ../out")
     with serving_artifact(repo.path.parent / "out", shell.home) as server:
         [sentence] = re.findall(r"The host lists (.*?)\. Every", GUIDE, re.DOTALL)

@@ -1,4 +1,4 @@
-"""The hooks that other repositories use: their commands are run as pre-commit runs them."""
+"""The hooks for other repositories: their commands run as pre-commit runs them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import warm
+from tests import preloaded
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -27,11 +27,11 @@ SOUND, MENDABLE, BROKEN = "# Sound\n", "# Doc\n\n- [] one\n", "# Doc\n\n[a](nowh
 
 
 def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
-    """A hook's command in the top folder, with the names of staged files behind it."""
+    """Run a hook's command in the top folder, with the names of staged files as arguments."""
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [*warm.python(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [*preloaded.python(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -45,7 +45,7 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "repo", {"sound.md": SOUND})
 
 
-def test_the_hooks_are_those_that_are_documented() -> None:
+def test_hooks_match_their_documentation() -> None:
     assert set(HOOKS) == {"docyard-validate", "docyard-fix"}
     for hook in HOOKS.values():
         assert hook["language"] == "python"
@@ -56,7 +56,7 @@ def test_the_hooks_are_those_that_are_documented() -> None:
     assert set(re.findall(r"^ +- id: (\S+)$", page, re.MULTILINE)) == set(HOOKS)
 
 
-def test_validate_reads_what_is_staged(repo: Repo) -> None:
+def test_validate_hook_reads_staged_content(repo: Repo) -> None:
     repo.write({"doc.md": BROKEN, "sound.md": BROKEN})
     repo.git("add", "doc.md")
     done = run(repo, "docyard-validate", "doc.md", "sound.md")
@@ -65,7 +65,7 @@ def test_validate_reads_what_is_staged(repo: Repo) -> None:
     assert run(repo, "docyard-validate", "sound.md").returncode == 0
 
 
-def test_fix_mends_the_files_and_leaves_the_index(repo: Repo) -> None:
+def test_fix_hook_changes_files_and_not_the_index(repo: Repo) -> None:
     repo.write({"doc.md": MENDABLE, "not-staged.md": MENDABLE})
     repo.git("add", "doc.md")
     done = run(repo, "docyard-fix", "doc.md")
@@ -77,8 +77,8 @@ def test_fix_mends_the_files_and_leaves_the_index(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("hook", sorted(HOOKS))
-def test_a_file_that_is_no_document_of_the_workspace_is_passed_over(repo: Repo, hook: str) -> None:
-    """pre-commit names every Markdown file; settings may leave some out, and a symbolic link is none."""
+def test_hook_ignores_files_that_are_not_documents(repo: Repo, hook: str) -> None:
+    """Run the hooks with excluded files and symbolic links, because pre-commit passes every Markdown file."""
     repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": MENDABLE, "other.mdown": BROKEN})
     (repo.path / "linked.md").symlink_to("vendor/doc.md")
     (repo.path / "two\nlines.md").write_text(BROKEN)
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_document_of_the_workspace_is_passed_over(repo: Repo, 
 
 
 @pytest.mark.parametrize(("hook", "code"), [("docyard-fix", 0), ("docyard-validate", 1)])
-def test_a_name_that_begins_with_a_dash_is_no_option(repo: Repo, hook: str, code: int) -> None:
+def test_file_name_with_leading_dash_is_not_an_option(repo: Repo, hook: str, code: int) -> None:
     repo.write({"--check.md": MENDABLE, "-C.md": BROKEN})
     repo.git("add", "-A")
     done = run(repo, hook, "--check.md", "-C.md")
@@ -103,8 +103,8 @@ def test_a_name_that_begins_with_a_dash_is_no_option(repo: Repo, hook: str, code
 PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n## Check pull requests\n")[2]
 
 
-def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> None:
-    """Its last step is run as the forge runs it, on a branch that makes one thing worse."""
+def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
+    """Run the last step of the workflow on a branch with one new problem."""
     blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
     workflow = yaml.safe_load(blocks[0])
     steps = workflow["jobs"]["validate"]["steps"]
@@ -113,7 +113,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
     done = subprocess.run(
-        [*warm.python(), "-m", *shlex.split(command)],
+        [*preloaded.python(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -125,7 +125,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
 
 
 @loop_over("page", ["validate.md", "start.md"])
-def test_each_command_in_the_guides_has_the_options_that_it_is_shown_with(page: str) -> None:
+def test_commands_in_the_guides_have_existing_options(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)
     assert shown

@@ -35,12 +35,12 @@ def test_no_module_imports_from_a_higher_layer(layouts: dict[str, Layout], packa
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests", "benchmarks"])
-def test_a_folder_holds_at_most_twenty_modules(package: str) -> None:
+def test_folder_has_at_most_twenty_modules(package: str) -> None:
     assert {str(path): count for path, count in count_modules(package).items() if count > MAX_MODULES} == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_docstring_of_a_folder_lists_its_files(package: str) -> None:
+def test_docstring_of_a_folder_lists_its_files(package: str) -> None:
     assert find_wrong_lists(package) == {}
 
 

@@ -1,11 +1,11 @@
-"""The mutations of `make mutations` fit the code as it is, so that a change of it takes them along."""
+"""The mutations of `make mutations` apply to the current code, so that a change of it updates them."""
 
 from __future__ import annotations
 
 from tests.mutations import MUTATIONS, describe_mismatch
 
 
-def test_each_mutation_fits_the_code() -> None:
+def test_each_mutation_applies_to_the_code() -> None:
     assert [wrong for each in MUTATIONS if (wrong := describe_mismatch(each)) is not None] == []
 
 

@@ -1,4 +1,4 @@
-"""The wheel, in an environment of its own: what it holds, what it claims, and that it starts."""
+"""The wheel in a separate environment: its content, its requirements, and its start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from docyard import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# A distribution that another one brings in its own exact version.
+# A distribution that another one requires in an exact version.
 COMES_WITH = {"markupsafe": "jinja2", "mcp-types": "mcp", "pydantic-core": "pydantic"}
 
 SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -45,7 +45,7 @@ def run(*command: object, cwd: Path) -> str:
 
 
 def locked() -> dict[str, list[str]]:
-    """The lines of the lock file, each with its hashes."""
+    """Return the lines of the lock file, each with its hashes."""
     text = (ROOT / "requirements.lock").read_text().replace("\\\n", "")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     parts = (line.partition("--hash=") for line in lines)
@@ -55,7 +55,7 @@ def locked() -> dict[str, list[str]]:
 def locked_versions(folder: Path) -> Path:
     """Write the versions of the lock file into a folder, without hashes.
 
-    With hashes among its constraints, pip would ask for one of the wheel that was built just now.
+    With hashes in its constraints, pip would also require a hash of the new wheel.
     """
     versions = folder / "versions.txt"
     versions.write_text("\n".join(locked()))
@@ -71,16 +71,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a new environment that holds Docyard and what it depends on, and nothing else."""
+    """Return the interpreter of a new environment with only Docyard and its dependencies."""
     home = tmp_path_factory.mktemp("environment")
-    # With a pip of its own, and everything compiled, this takes three times as long.
+    # With its own pip and compiled files, this would take three times as long.
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
     install = (*pip, "install", "--no-compile")
     installed = start(*install, "-c", locked_versions(home), "--only-binary", ":all:", wheel, cwd=home)
     if installed.returncode and "after connection broken" in installed.stderr:
-        # No package index within reach: borrow what the tests themselves run on.
+        # No package index is reachable: use the packages of the test environment.
         run(*install, "--no-index", "--no-deps", wheel, cwd=home)
         borrowed = sysconfig.get_path("purelib")
         Path(run(python, "-c", SITE, cwd=home).strip(), "borrowed.pth").write_text(f"{borrowed}\n")
@@ -96,18 +96,18 @@ def test_each_locked_package_has_hashes_and_no_host() -> None:
     assert len(packages) > 50
     assert [name for name, hashes in packages.items() if not hashes] == []
     names = {canonicalize_name(Requirement(line).name) for line in packages}
-    # The editable install runs without isolation, so what builds it comes from here.
+    # The editable install runs without isolation, so its build dependencies must be installed.
     assert {"hatchling", "pathspec", "pluggy", "packaging", "trove-classifiers"} <= names
 
 
-def test_the_environment_is_installed_by_hashes() -> None:
+def test_environment_is_installed_with_hashes() -> None:
     lines = (ROOT / "Makefile").read_text().splitlines()
     [install] = [line for line in lines if "pip install" in line and "requirements.lock" in line]
     assert "--require-hashes" in install
 
 
 @pytest.mark.process
-def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None:
+def test_wheel_has_five_typed_packages_and_their_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"docyard-{__version__}.dist-info"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
@@ -122,9 +122,9 @@ def test_the_wheel_holds_five_typed_packages_and_their_data(wheel: Path) -> None
 
 @pytest.fixture(scope="module")
 def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that holds the wheel and what it requires without extras.
+    """Return the interpreter of an environment with the wheel and its requirements without extras.
 
-    No package index is needed: the libraries are links to those that the tests run on.
+    No package index is needed: the libraries are links to those of the test environment.
     """
     home = tmp_path_factory.mktemp("without-extras")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
@@ -140,7 +140,7 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def required_distributions(name: str) -> list[metadata.Distribution]:
-    """List what a distribution requires without its extras, and what that requires in turn."""
+    """Return the transitive requirements of a distribution without its extras."""
     found: dict[str, metadata.Distribution] = {}
     waiting = [(name, frozenset[str]())]
     seen = set()
@@ -162,7 +162,7 @@ def required_distributions(name: str) -> list[metadata.Distribution]:
 
 @pytest.fixture
 def new_repository(tmp_path: Path) -> Path:
-    """A repository as a user has it who begins: an identity, one document, one commit."""
+    """Return the repository of a new user: an identity, one document, one commit."""
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "guide.md").write_text("# Guide\n\nFirst words.\n")
@@ -192,23 +192,23 @@ def check_health(program: Path | str, repository: Path, *before: str) -> dict[st
 
 
 @pytest.mark.process
-def test_doctor_finds_nothing_wrong_with_an_installed_wheel(bare_python: Path, new_repository: Path) -> None:
+def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_repository: Path) -> None:
     fixes = check_health(bare_python.with_name("docyard"), new_repository)
     assert fixes.keys() == {"matplotlib", "latex2mathml", "rs-bpe"}
     assert fixes["latex2mathml"] == f"pip --python {bare_python} install 'docyard[math]'"
 
 
 def installs(*command: object, cwd: Path) -> None:
-    """Run an installer. The test is skipped where no package index is within reach."""
+    """Run an installer; skip the test if no package index is reachable."""
     done = start(*command, cwd=cwd)
     if done.returncode and re.search(r"after connection broken|error sending request|dns error", done.stderr):
-        pytest.skip("no package index is within reach")
+        pytest.skip("no package index is reachable")
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow  # a package index is asked for each library
+@pytest.mark.slow  # requests each library from a package index
 @pytest.mark.parametrize("installer", ["pip", "pipx", "uv", "uvx"])
-def test_proposed_command_installs_an_extra_where_docyard_is(
+def test_suggested_command_installs_an_extra_next_to_docyard(
     wheel: Path, new_repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installer: str
 ) -> None:
     if installer != "pip" and shutil.which(installer) is None:
@@ -236,8 +236,8 @@ def test_proposed_command_installs_an_extra_where_docyard_is(
         assert "latex2mathml" not in check_health(program, new_repository)
 
 
-@pytest.mark.slow  # its environment is made anew
-def test_it_starts_beside_a_users_own_tools(python: Path, tmp_path: Path) -> None:
+@pytest.mark.slow  # creates a new environment
+def test_console_script_starts_with_foreign_packages_on_path(python: Path, tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "__init__.py").write_text("raise SystemExit('not ours')\n")
     assert __version__ in run(python.with_name("docyard"), "--version", cwd=tmp_path)
@@ -245,7 +245,7 @@ def test_it_starts_beside_a_users_own_tools(python: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_each_name_belongs_to_docyard_alone(python: Path, tmp_path: Path) -> None:
+def test_no_package_name_collides_with_another_distribution(python: Path, tmp_path: Path) -> None:
     code = "import json; from importlib.metadata import packages_distributions as p; print(json.dumps(p()))"
     owners = json.loads(run(python, "-c", code, cwd=tmp_path))
     assert {name: set(owners[name]) for name in PACKAGES} == {name: {"docyard"} for name in PACKAGES}
@@ -272,7 +272,7 @@ OURS_ALONE = {*sys.stdlib_module_names, *PACKAGES}
 
 def outside_imports(path: Path) -> set[str]:
     names = set[str]()
-    # Most modules import nothing from outside: no line of theirs begins so, and they need not be parsed.
+    # Most modules import no library: they have no such line, and need not be parsed.
     begun = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
     if all(
         name.decode() in OURS_ALONE and b"," not in rest.partition(b" import ")[0] for name, rest in begun

@@ -12,7 +12,7 @@ from tests.loops import loop_over
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# The first Pythons of 3.11 go on behind the place where such a group gave up (CPython's issue 106052).
+# The first releases of Python 3.11 continue after such a group at a wrong position (CPython issue 106052).
 POSSESSIVE_GROUP = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+|\(\?>")
 
 pytestmark = pytest.mark.smoke
@@ -27,5 +27,5 @@ def test_no_group_is_possessive_or_atomic(package: str) -> None:
 
 
 @loop_over("pattern", [r"(?:a|b)*+", r"(?:--)?+", r"(?:ab){2,}+", r"(?>a|b)"])
-def test_such_a_group_would_be_seen(pattern: str) -> None:
+def test_possessive_or_atomic_group_is_found(pattern: str) -> None:
     assert POSSESSIVE_GROUP.search(f'PATTERN = re.compile(r"{pattern}c")')

@@ -1,4 +1,4 @@
-"""Batches of every operation for the state machine: documents to begin with, and strategies."""
+"""Batches of every operation for the state machine: initial documents, and strategies."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ removals: st.SearchStrategy[Operation] = st.one_of(
     st.builds(edits.RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
-# What a person does to a file without committing it: which, whether it is staged, and how it is changed.
+# An uncommitted change of a person: the file, whether it is staged, and the kind of change.
 Work = tuple[str, bool, str]
 works = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
 modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 
-def aimed(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
-    """The operations, most of them aimed at what there is; with titles that hold numbers above `count`."""
+def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
+    """Return the operations, most with existing targets, and titles with numbers above `count`."""
     found = []
     for number, operation in enumerate(operations, count + 1):
         changes: dict[str, str] = {}
@@ -108,7 +108,7 @@ def aimed(operations: Sequence[Operation], pages: Pages, count: int) -> list[Ope
 
 
 def _addresses(page: Page, operation: Operation) -> list[str]:
-    """What an operation may be aimed at in a page: tasks, or sections."""
+    """Return the addresses in a page that an operation can target: tasks or sections."""
     if isinstance(operation, edits.CompleteTask | edits.ReopenTask):
         return [
             f"{section.address}[{index}]" for section in page.sections for index in range(len(section.tasks))

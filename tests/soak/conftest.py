@@ -1,4 +1,4 @@
-"""What the soak tests measure is printed at the end of the run, whatever became of it."""
+"""The measurements of the soak tests are printed at the end of the run, even if it fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MEASURED = "measured"
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Call it with a line that is to stand in the summary; it travels with the test's report."""
+    """Return a function that adds a line to the final summary."""
     return lambda line: request.node.user_properties.append((_MEASURED, line))
 
 

@@ -1,4 +1,4 @@
-"""Death at a chosen moment: a forked child that is killed as it begins its n-th change of the file system."""
+"""A forked child that is killed as it begins its n-th change of the file system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIMIT = 60
 
 
 class End(Enum):
-    """How a child ended: its action was done, refused with a WorkspaceError, or it was killed in between."""
+    """The end of a child: its action was done, was refused with a WorkspaceError, or was killed."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -57,7 +57,7 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        # Nothing of the parent's (open files, exit handlers, the test itself) may run here.
+        # The parent's exit handlers and tests must not run here.
         os._exit(code)
 
 

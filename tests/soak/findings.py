@@ -1,4 +1,4 @@
-"""What came of a run of many writers, held against the git program's own account of it."""
+"""The result of a run of many writers, compared with the output of the git program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.soak.person import WORD, Person
 
 @dataclass(slots=True)
 class Findings:
-    """The figures of a run, and its problems by their names: there must be none."""
+    """The figures of a run, and its problems by name; there must be none."""
 
     seed: int
     operations: int
@@ -28,7 +28,7 @@ class Findings:
 
     @classmethod
     def of(cls, repo: Repo, records: Sequence[Record], person: Person) -> Findings:
-        """Look at everything once all writers and the person have ended."""
+        """Collect the results after all writers and the person have ended."""
         expected = Expected.of(records)
         documents = inspection.texts(repo)
         verdict = expected.compare(documents.values())
@@ -53,9 +53,9 @@ class Findings:
         return cls(
             person.seed,
             sum(
-                len(asked.call.items)
+                len(requested.call.items)
                 for record in records
-                for number, asked in record.asked.items()
+                for number, requested in record.requested.items()
                 if number in record.answered
             ),
             len(answers),
@@ -67,7 +67,7 @@ class Findings:
         )
 
     def lines(self, took: float) -> list[str]:
-        """What is printed."""
+        """Return the lines to print."""
         lost, doubled = (len(self.problems.get(name, [])) for name in ("lost", "doubled"))
         lines = [
             f"seed {self.seed}: {self.operations} operations acknowledged in {self.calls} calls, "

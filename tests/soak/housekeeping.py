@@ -1,4 +1,4 @@
-"""Git's housekeeping in loops beside the writers: one thread for each command, until `stop`."""
+"""Git's housekeeping in loops while writers run: one thread for each command, until `stop`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Housekeeping:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run the loops for as long as the block lasts; each command that was begun is waited for."""
+        """Run the loops until the block ends, and wait for each running command."""
         for thread in self._threads:
             thread.start()
         try:
@@ -47,7 +47,7 @@ class Housekeeping:
                 thread.join(120)
 
     def line(self) -> str:
-        """What is printed."""
+        """Return the line to print."""
         rounds = ", ".join(f"{count} x git {name}" for name, count in sorted(self.rounds.items()))
         return f"housekeeping: {rounds}; refused by Git itself: {dict(self.failed)}"
 

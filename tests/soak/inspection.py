@@ -1,4 +1,4 @@
-"""What the git program and the file system say of a repository: the outside truth of these tests."""
+"""The state of a repository by the git program and the file system, independent of Docyard."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _FIELD, _END = "\x1f", "\x1e"
 
 
 def git_dir(repo: Repo) -> Path:
-    """The folder of objects and refs."""
+    """Return the folder of objects and refs."""
     return (repo.path / repo.git("rev-parse", "--git-common-dir").strip()).resolve()
 
 
 def left_behind(repo: Repo) -> list[str]:
-    """Locks, private folders, and half-written files that no writer took away."""
+    """Return locks, private folders, and half-written files that no writer removed."""
     inside = git_dir(repo)
     found = [*inside.glob("*.lock"), *inside.glob("worktrees/*/*.lock"), *(inside / "refs").rglob("*.lock")]
     found += (inside / "docyard" / "pending").glob("*")
@@ -27,18 +27,22 @@ def left_behind(repo: Repo) -> list[str]:
 
 
 def texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
-    """Every Markdown file of a commit, by its path."""
+    """Return every Markdown file of a commit, by its path."""
     listed = repo.git("ls-tree", "-r", "-z", commit)
     entries = [line.split("\t", 1) for line in listed.split("\0") if line.endswith(".md")]
-    asked = "".join(f"{head.split()[2]}\n" for head, _ in entries)
+    requested = "".join(f"{head.split()[2]}\n" for head, _ in entries)
     done = subprocess.run(
-        ["git", "cat-file", "--batch"], cwd=repo.path, input=asked.encode(), capture_output=True, check=True
+        ["git", "cat-file", "--batch"],
+        cwd=repo.path,
+        input=requested.encode(),
+        capture_output=True,
+        check=True,
     )
     return dict(zip((path for _, path in entries), _blobs(done.stdout), strict=True))
 
 
 def _blobs(stream: bytes) -> Iterator[str]:
-    """The contents in the output of `git cat-file --batch`."""
+    """Yield the contents in the output of `git cat-file --batch`."""
     while stream:
         head, _, rest = stream.partition(b"\n")
         size = int(head.split()[2])
@@ -47,7 +51,7 @@ def _blobs(stream: bytes) -> Iterator[str]:
 
 
 def commits(repo: Repo) -> dict[str, tuple[str, str]]:
-    """Every commit of the branch: the tool that made it (empty for a person), and its subject."""
+    """Return every commit of the branch with its tool (empty for a person) and its subject."""
     shape = f"%H{_FIELD}%(trailers:key=Docyard-Tool,valueonly,separator=){_FIELD}%s{_END}"
     lines = repo.git("log", f"--format={shape}").split(_END)
     return {
@@ -57,7 +61,7 @@ def commits(repo: Repo) -> dict[str, tuple[str, str]]:
 
 
 def assert_sound(repo: Repo, *, bare: bool = False) -> None:
-    """HEAD, index and files agree, nothing is left behind, and Git finds no fault."""
+    """Check that HEAD, index and files agree, nothing is left behind, and fsck is clean."""
     assert left_behind(repo) == []
     if not bare:
         assert repo.status() == ""

@@ -1,4 +1,4 @@
-"""What each writer asked for and was answered, and which marks must therefore be in the documents.
+"""The calls and answers of each writer, and the marks that must therefore be in the documents.
 
 Every operation carries a mark of its own in its text, such as `«w3n17»`. A ledger is a file of JSON lines:
 one before each call, one after its answer; so it is whole even if its writer is killed.
@@ -20,7 +20,7 @@ MARK = re.compile(r"«(w\d+n\d+)»")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, whole, so that it can be repeated; and the marks that it adds, takes away and ticks."""
+    """One repeatable call, and the marks that it adds, removes and ticks."""
 
     tool: str
     items: Sequence[Mapping[str, str]]
@@ -31,8 +31,8 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A call that is made, with its number in this ledger and its key."""
+class Requested:
+    """A requested call, with its number in this ledger and its key."""
 
     number: int
     key: str
@@ -40,7 +40,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answer:
     """The answer to a call: its commit, the refusals before it, the seconds of the call that succeeded."""
 
     number: int
@@ -55,20 +55,20 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def ask(self, asked: Asked) -> None:
-        """Note a call before it is made."""
-        self._append({"asked": asdict(asked)})
+    def add_call(self, requested: Requested) -> None:
+        """Record a call before it is made."""
+        self._append({"requested": asdict(requested)})
 
-    def answer(self, answered: Answered) -> None:
-        """Note the answer."""
+    def add_answer(self, answered: Answer) -> None:
+        """Record the answer."""
         self._append({"answered": asdict(answered)})
 
-    def fail(self, story: str) -> None:
-        """Note what must never happen: an answer that is neither a success nor a refusal to try again."""
-        self._append({"failed": story})
+    def fail(self, problem: str) -> None:
+        """Record a failure: an answer that is neither a success nor a refusal to retry."""
+        self._append({"failed": problem})
 
     def read(self) -> Record:
-        """All that the file holds."""
+        """Return all entries of the file."""
         record = Record()
         for line in self.path.read_text().splitlines() if self.path.exists() else ():
             record.add(json.loads(line))
@@ -84,32 +84,32 @@ class Ledger:
 
 @dataclass(slots=True)
 class Record:
-    """What one writer's ledger says."""
+    """The parsed ledger of one writer."""
 
-    asked: dict[int, Asked] = field(default_factory=dict)
-    answered: dict[int, Answered] = field(default_factory=dict)
+    requested: dict[int, Requested] = field(default_factory=dict)
+    answered: dict[int, Answer] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Take in one line."""
-        if "asked" in entry:
-            asked = Asked(**{**entry["asked"], "call": Call(**entry["asked"]["call"])})
-            self.asked[asked.number] = asked
+        """Add one entry."""
+        if "requested" in entry:
+            requested = Requested(**{**entry["requested"], "call": Call(**entry["requested"]["call"])})
+            self.requested[requested.number] = requested
         elif "answered" in entry:
-            answered = Answered(**entry["answered"])
+            answered = Answer(**entry["answered"])
             self.answered[answered.number] = answered
         else:
             self.failed.append(entry["failed"])
 
     @property
-    def unanswered(self) -> list[Asked]:
-        """The calls whose outcome the writer never learnt."""
-        return [asked for number, asked in self.asked.items() if number not in self.answered]
+    def unanswered(self) -> list[Requested]:
+        """Return the calls without a recorded answer."""
+        return [requested for number, requested in self.requested.items() if number not in self.answered]
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The marks that must be there once, those that may be, and the tasks that are ticked."""
+    """The marks that must occur once, those that may occur, and the ticked tasks."""
 
     once: frozenset[str]
     perhaps: frozenset[str]
@@ -117,24 +117,24 @@ class Expected:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Expected:
-        """What the ledgers of all writers ask of the documents."""
+        """Compute the expected marks from the ledgers of all writers."""
         once: set[str] = set()
         perhaps: set[str] = set()
         ticked: set[str] = set()
         for record in records:
-            for number, asked in sorted(record.asked.items()):
+            for number, requested in sorted(record.requested.items()):
                 if number in record.answered:
-                    once.update(asked.call.adds)
-                    once.difference_update(asked.call.removes)
-                    ticked.update(asked.call.ticks)
+                    once.update(requested.call.adds)
+                    once.difference_update(requested.call.removes)
+                    ticked.update(requested.call.ticks)
                 else:
-                    perhaps.update(asked.call.adds)
-                    perhaps.update(asked.call.removes)
-                    once.difference_update(asked.call.removes)
+                    perhaps.update(requested.call.adds)
+                    perhaps.update(requested.call.removes)
+                    once.difference_update(requested.call.removes)
         return cls(frozenset(once), frozenset(perhaps), frozenset(ticked))
 
     def compare(self, texts: Iterable[str]) -> Verdict:
-        """Hold the texts of all documents against this."""
+        """Compare the texts of all documents with the expected marks."""
         found: Counter[str] = Counter()
         ticks: set[str] = set()
         for text in texts:
@@ -153,7 +153,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Marks that are missing, are there twice, or were removed and are back; and ticks that are gone."""
+    """Missing marks, duplicate marks, removed marks that are back, and missing ticks."""
 
     lost: list[str]
     doubled: list[str]
@@ -162,5 +162,5 @@ class Verdict:
 
     @property
     def is_clean(self) -> bool:
-        """Whether all is as it must be."""
+        """Return True if there is no problem."""
         return not (self.lost or self.doubled or self.returned or self.unticked)

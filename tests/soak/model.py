@@ -1,7 +1,7 @@
-"""A plain model of documents: what each operation must do to sections and tasks, told once more and simply.
+"""A plain model of documents: a second, simple implementation of each operation.
 
 Nothing here comes from the product but the operations' own values. Text is a list of paragraphs (strings of
-one line) and tasks; how many blank lines stand between them is not modelled.
+one line) and tasks; the number of blank lines between them is not modelled.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _ADDRESS = re.compile(r"(.+)\[(\d+)\]")
 
 
 class Refusal(Exception):
-    """The operation cannot be done, and must change nothing."""
+    """The operation is refused, and must change nothing."""
 
 
 @dataclass(slots=True)
 class Task:
-    """A checkbox. Of a day of completion only its presence counts."""
+    """A checkbox. Only the presence of a completion date is modelled."""
 
     title: str
     is_done: bool = False
@@ -45,7 +45,7 @@ class Section:
 
     @property
     def tasks(self) -> list[Task]:
-        """Its tasks, in order."""
+        """Return the tasks, in order."""
         return [item for item in self.body if isinstance(item, Task)]
 
 
@@ -58,7 +58,7 @@ class Page:
     tags: list[str] = field(default_factory=list)
 
     def find(self, wanted: str) -> Section:
-        """The section of an address, else the only one whose title reads like it. Raises Refusal."""
+        """Return the section of an address, else the only one with that title. Raises Refusal."""
         for section in self.sections:
             if section.address == wanted:
                 return section
@@ -68,7 +68,7 @@ class Page:
         return alike[0]
 
     def end(self, section: Section) -> int:
-        """The position after a section and all that stands below it."""
+        """Return the position after a section and all its subsections."""
         place = self.sections.index(section) + 1
         while place < len(self.sections) and self.sections[place].level > section.level:
             place += 1
@@ -79,12 +79,12 @@ Pages = dict[str, Page]
 
 
 def slug(title: str) -> str:
-    """A title in an address: these tests use letters, digits, spaces and hyphens only."""
+    """Return a title as in an address; titles here have letters, digits, spaces and hyphens only."""
     return title.lower().replace(" ", "-")
 
 
 def read(text: str) -> Page:
-    """A document as a person with a ruler would read it: line by line."""
+    """Parse a document line by line."""
     page = Page([Section(0, "", PREAMBLE)])
     lines = text.split("\n")
     if lines[0] == "---":
@@ -116,14 +116,14 @@ def read(text: str) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a batch must do: the pages after it, and whether each operation succeeded."""
+    """The expected result of a batch: the pages after it, and whether each operation succeeded."""
 
     pages: Pages
     succeeded: tuple[bool, ...]
 
 
 def run(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
-    """The pages after a batch whose caller has seen `pages`. They themselves stay as they are."""
+    """Return the outcome of a batch whose caller has read `pages`, without changing `pages`."""
     after = copy.deepcopy(pages)
     succeeded = []
     for operation in operations:
@@ -142,7 +142,7 @@ def run(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> 
 
 @dataclass(slots=True)
 class _Batch:
-    """One operation of a batch: addresses mean what they meant in `base`; what is new there, in `pages`."""
+    """One operation of a batch: addresses refer to `base`, and those of new sections to `pages`."""
 
     base: Mapping[str, Page]
     pages: Pages
@@ -170,7 +170,7 @@ class _Batch:
             case edits.UpdateContent(file=file, slug=wanted, content=content, include_subsections=deep):
                 page, section = self._section(file, wanted)
                 section.body = [content] if content else []
-                # The preamble's level is above every section's, but none of them stands below it.
+                # The preamble's level is above every section's, but it has no subsections.
                 if deep and section.level:
                     del page.sections[page.sections.index(section) + 1 : page.end(section)]
             case edits.AddTask(file=file, slug=wanted, title=title):
@@ -201,7 +201,7 @@ class _Batch:
 
     def _create(self, path: str, title: str, content: str) -> None:
         if path in self.pages:
-            raise Refusal("the path is taken")
+            raise Refusal("the path exists")
         self.pages[path] = Page([Section(0, title, PREAMBLE, [content] if content else [])], "document")
 
     def _add_section(self, file: str, title: str, parent_slug: str | None, content: str) -> None:
@@ -217,9 +217,9 @@ class _Batch:
                 section.body = [content] if content else []
                 return
         name = f"{parent.address}/{slug(title)}" if parent else slug(title)
-        taken = {section.address for section in page.sections}
+        used = {section.address for section in page.sections}
         address, number = name, 1
-        while address in taken:
+        while address in used:
             address, number = f"{name}-{number}", number + 1
         page.sections.insert(end, Section(level, title, address, [content] if content else []))
 
@@ -238,7 +238,7 @@ class _Batch:
             for section in page.sections:
                 if section.address == seen.address:
                     return page, section
-            raise Refusal(f"the section {wanted} is gone")
+            raise Refusal(f"the section {wanted} is missing")
         return page, page.find(wanted)
 
     def _task(self, file: str, wanted: str) -> Task:
@@ -254,7 +254,7 @@ class _Batch:
             if index < len(before):
                 alike = [task for task in section.tasks if task.title == before[index].title]
                 if len(alike) != 1:
-                    raise Refusal(f"the task {wanted} is gone")
+                    raise Refusal(f"the task {wanted} is missing")
                 return alike[0]
         if index >= len(section.tasks):
             raise Refusal(f"no task {wanted}")

@@ -15,15 +15,15 @@ from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
 AUTHOR = "A Person"
-# What Git says when another program holds a lock, or was first. A person tries again.
-_IN_THE_WAY = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
+# Messages of Git when another program holds a lock, or was first. A person retries.
+_RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
 
 
 class Person:
-    """A thread that writes words of its own, each once, and commits them until `stop`.
+    """A thread that writes its own words, each once, and commits them until `stop`.
 
-    In a checked-out repository it works beside the writers, in the same files. In a bare one it works in a
-    clone, and pushes.
+    In a checked-out repository it edits the same files as the writers. For a bare one it works in a clone,
+    and pushes.
     """
 
     def __init__(self, repo: Repo, shared: Sequence[str], *, seed: int, clone: Path | None = None) -> None:
@@ -46,11 +46,11 @@ class Person:
             self._repo.git("config", key, value)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, *, within: float = 60.0) -> None:
-        """Let the last words be committed, and end. Raises what went wrong there."""
+        """Wait for the last commit, and end the thread. Raises the thread's exception."""
         self._stop.set()
         self._thread.join(within)
         assert not self._thread.is_alive(), "the person's last commit never succeeded"
@@ -74,20 +74,20 @@ class Person:
         message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
         way = self._random.randrange(3)
         if way == 0 and edited:
-            self._insist("commit", "-q", "-a", *message)
+            self._retry("commit", "-q", "-a", *message)
         elif way == 1:
-            self._insist("add", "--", name)
-            self._insist("commit", "-q", *message)
+            self._retry("add", "--", name)
+            self._retry("commit", "-q", *message)
         else:
-            self._insist("add", "--", name)
-            self._insist("commit", "-q", *message, "--", name)
+            self._retry("add", "--", name)
+            self._retry("commit", "-q", *message, "--", name)
         self.words.append(word)
         self.commits += 1
         if self._random.randrange(4) == 0:
             self._repo.git("status", "--porcelain")
 
     def _edit(self, word: str) -> tuple[str, bool]:
-        """Add a line to an own file or, sometimes, to a shared one; its name, and whether Git knows it."""
+        """Add a line to an own or a shared file; return its name, and whether the file existed."""
         own = f"person/diary-{self._random.randrange(3)}.md"
         name = self._random.choice(self._shared) if self._random.randrange(4) == 0 else own
         path = self._repo.path / name
@@ -96,7 +96,7 @@ class Person:
         while True:
             with path.open("a", encoding="utf-8") as stream:
                 stream.write(f"\nA person wrote «{word}».\n")
-            # An editor looks again after it has saved: the file may have been replaced under its hands.
+            # Read the file again after saving: another process may have replaced it.
             if f"«{word}»" in path.read_text(encoding="utf-8"):
                 return name, known
 
@@ -115,7 +115,7 @@ class Person:
         self.words.append(word)
         self.commits += 1
 
-    def _insist(self, *arguments: str) -> None:
+    def _retry(self, *arguments: str) -> None:
         until = time.monotonic() + 60
         while not self._try(*arguments):
             assert time.monotonic() < until, f"git {arguments[0]} never succeeded: {self.failures}"
@@ -125,7 +125,7 @@ class Person:
         try:
             self._repo.git(*arguments)
         except AssertionError as problem:
-            if not any(reason in str(problem) for reason in _IN_THE_WAY):
+            if not any(reason in str(problem) for reason in _RETRYABLE):
                 raise
             self.failures[arguments[0]] += 1
             return False
@@ -135,10 +135,10 @@ class Person:
 def prepare(
     folder: Path, writers: int, shared: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents, a person who works in it, and a ledger for each writer."""
+    """Make a repository with these documents, a person that works in it, and a ledger per writer."""
     make = bare if is_bare else normal
     repo = make(folder / "repo", {"README.md": "# Example\n", **shared})
-    # Git's own housekeeping belongs to the work, but it must have ended when the work has.
+    # Git's own housekeeping runs too, but must have ended when the work has.
     repo.git("config", "gc.autoDetach", "false")
     person = Person(repo, [*shared], seed=seed, clone=folder / "clone" if is_bare else None)
     return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writers)]

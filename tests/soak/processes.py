@@ -1,4 +1,4 @@
-"""Processes of a test: started from a clean one, bounded in time, and never left behind."""
+"""Processes of a test: forked from a clean server, limited in time, and always ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 
 CONTEXT = multiprocessing.get_context("forkserver")
-# What every writer imports is imported once, by the process that they are forked from.
+# The fork server imports the modules of the writers once.
 CONTEXT.set_forkserver_preload(["tests.soak.writer"])
 
 
@@ -22,7 +22,7 @@ def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
 
 @contextmanager
 def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[list[ForkServerProcess]]:
-    """One process for each job; those that still run at the end are killed."""
+    """Run one process for each job, and kill those that still run at the end."""
     processes: list[ForkServerProcess] = []
     try:
         for job in jobs:
@@ -36,7 +36,7 @@ def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[lis
 
 
 def wait(processes: Sequence[ForkServerProcess], *, within: float) -> None:
-    """Wait until all have ended. Raises AssertionError if that takes longer than so many seconds."""
+    """Wait until all have ended. Raises AssertionError after `within` seconds."""
     until = time.monotonic() + within
     for process in processes:
         process.join(max(0.0, until - time.monotonic()))

@@ -1,4 +1,4 @@
-"""Four writers beside `git gc --prune=now`, `repack`, `maintenance` and `pack-refs` in loops."""
+"""Four writers during loops of `git gc --prune=now`, `repack`, `maintenance` and `pack-refs`."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     took = time.monotonic() - began
     records = [ledger.read() for ledger in ledgers]
     report(housekeeping.line())
-    failed = [story for record in records for story in record.failed]
+    failed = [problem for record in records for problem in record.failed]
     assert not failed, f"{len(failed)} writers failed: {failed[0]}"
     found = Findings.of(repo, records, Person(repo, [], seed=SEED))
     for line in found.lines(took):
         report(line)
-    assert [asked for record in records for asked in record.unanswered] == []
+    assert [call for record in records for call in record.unanswered] == []
     assert found.calls > WRITERS * seconds / 4
     assert found.problems == {}
     assert found.refusals == {}

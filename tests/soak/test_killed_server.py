@@ -1,4 +1,4 @@
-"""A server killed with -9 in a burst of calls: what it acknowledged is there when it is back."""
+"""A server killed with -9 in a burst of calls: acknowledged writes are present after a restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from tests.acceptance.server import surroundings
+from tests.acceptance.server import user_environment
 from tests.repositories import Repo, normal
 from tests.soak import inspection
 from tests.soak.ledger import MARK
@@ -28,8 +28,8 @@ from tests.stdio_client import connect
 SEED = 20_240_301
 BURST = 24
 PAGES = shared_documents()
-# A server that has not mended a crash so many seconds after its start does not mend it.
-MENDED_WITHIN = 30.0
+# Seconds within which a server must have recovered after its start.
+RECOVERY_TIMEOUT_S = 30.0
 LIMIT = 120.0
 
 KILLS = [
@@ -41,15 +41,15 @@ KILLS = [
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a burst, with the mark that its text holds and the key by which it can be repeated."""
+    """One call of a burst, with the mark in its text and the key for a retry."""
 
     mark: str
     tool: str
     arguments: dict[str, Any]
 
 
-class Story:
-    """What was asked of all the servers so far, and what they answered."""
+class CallLog:
+    """The calls to all servers so far, and their answers."""
 
     def __init__(self) -> None:
         self.random = random.Random(SEED)
@@ -58,7 +58,7 @@ class Story:
         self._count = 0
 
     def burst(self) -> list[Call]:
-        """The next calls."""
+        """Return the next calls."""
         return [self._call() for _ in range(BURST)]
 
     def _call(self) -> Call:
@@ -95,94 +95,94 @@ class Story:
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize("kills", KILLS)
-def test_what_was_acknowledged_is_there_when_the_server_is_back(
+def test_acknowledged_writes_survive_a_killed_server(
     tmp_path: Path, kills: int, report: Callable[[str], None]
 ) -> None:
     repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
-    story = Story()
+    log = CallLog()
     in_doubt: list[int] = []
     done: list[int] = []
     for number in range(kills + 1):
-        anyio.run(_serve_once, repo, tmp_path, story, number < kills, in_doubt)
+        anyio.run(_serve_once, repo, tmp_path, log, number < kills, in_doubt)
         marks = Counter(mark for text in inspection.texts(repo).values() for mark in MARK.findall(text))
-        assert [mark for mark in story.commits if marks[mark] != 1] == []
-        assert [call.mark for call in story.unanswered if marks[call.mark] > 1] == []
-        assert marks.keys() <= story.commits.keys() | {call.mark for call in story.unanswered}
+        assert [mark for mark in log.commits if marks[mark] != 1] == []
+        assert [call.mark for call in log.unanswered if marks[call.mark] > 1] == []
+        assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered}
         history = inspection.commits(repo)
-        assert set(story.commits.values()) <= history.keys()
-        done.append(sum(marks[call.mark] for call in story.unanswered))
+        assert set(log.commits.values()) <= history.keys()
+        done.append(sum(marks[call.mark] for call in log.unanswered))
     inspection.assert_sound(repo)
-    assert not story.unanswered
-    assert len(set(story.commits.values())) == len(story.commits)
+    assert not log.unanswered
+    assert len(set(log.commits.values())) == len(log.commits)
     ours = {commit for commit, (tool, _) in history.items() if tool}
-    assert ours == set(story.commits.values())
+    assert ours == set(log.commits.values())
     report(
-        f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(story.commits)} calls acknowledged in "
+        f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(log.commits)} calls acknowledged in "
         f"the end; {sum(in_doubt)} were repeated after a kill, of which {sum(done)} had been committed"
     )
 
 
-async def _serve_once(repo: Repo, folder: Path, story: Story, is_killed: bool, in_doubt: list[int]) -> None:
-    """One life of a server: it mends what the one before left, repeats what was in doubt, and dies."""
+async def _serve_once(repo: Repo, folder: Path, log: CallLog, is_killed: bool, in_doubt: list[int]) -> None:
+    """Run one server: wait for recovery, retry the calls without an answer, and perhaps kill it."""
     pid_file = folder / "pid"
     with anyio.fail_after(LIMIT):
         async with _serving(repo, folder / "home", pid_file) as client:
             await client.list_tools()
-            await _until_mended(repo)
-            again, story.unanswered = story.unanswered, []
+            await _wait_for_recovery(repo)
+            again, log.unanswered = log.unanswered, []
             in_doubt.append(len(again))
             for call in again:
-                await _ask(client, call, story)
-            assert not story.unanswered
-            calls = story.burst()
+                await _make_call(client, call, log)
+            assert not log.unanswered
+            calls = log.burst()
             if is_killed:
-                await _burst_and_kill(client, calls, story, int(pid_file.read_text()))
+                await _burst_and_kill(client, calls, log, int(pid_file.read_text()))
             else:
                 for call in calls:
-                    await _ask(client, call, story)
+                    await _make_call(client, call, log)
 
 
 @asynccontextmanager
 async def _serving(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Client]:
-    """A server whose process id is in `pid_file`, with the SDK's own client."""
+    """Yield the SDK's own client of a server whose process id is in `pid_file`."""
     server = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     command = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server]
     with open(os.devnull, "w") as log:
-        async with connect(command, name="soak", variables=surroundings(home), log=log) as client:
+        async with connect(command, name="soak", variables=user_environment(home), log=log) as client:
             yield client
 
 
-async def _until_mended(repo: Repo) -> None:
-    """Wait until what the crash left is gone, with no call but the list of tools."""
-    until = time.monotonic() + MENDED_WITHIN
+async def _wait_for_recovery(repo: Repo) -> None:
+    """Wait until nothing of the crash is left, without a call other than the list of tools."""
+    until = time.monotonic() + RECOVERY_TIMEOUT_S
     while inspection.left_behind(repo) or repo.status():
         assert time.monotonic() < until, (inspection.left_behind(repo), repo.status())
         await anyio.sleep(0.05)
     assert repo.fsck() == ""
 
 
-async def _ask(client: Client, call: Call, story: Story) -> bool:
-    """Make one call; whether it was answered. Only a broken connection leaves it without an answer."""
+async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
+    """Make one call; return False if the connection broke before the answer."""
     try:
         result = await client.call_tool(call.tool, call.arguments)
     except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        story.unanswered.append(call)
+        log.unanswered.append(call)
         return False
     assert isinstance(result.structured_content, dict)
     assert not result.is_error, result.structured_content
-    story.commits[call.mark] = result.structured_content["commit"]
+    log.commits[call.mark] = result.structured_content["commit"]
     return True
 
 
-async def _burst_and_kill(client: Client, calls: Sequence[Call], story: Story, pid: int) -> None:
-    """Make all calls at once; when some were answered, kill the server in the middle of the next."""
-    enough = story.random.randrange(len(calls) // 2)
-    moment = story.random.uniform(0.0, 0.004)
+async def _burst_and_kill(client: Client, calls: Sequence[Call], log: CallLog, pid: int) -> None:
+    """Make all calls at once; after some answers, kill the server during the next."""
+    enough = log.random.randrange(len(calls) // 2)
+    moment = log.random.uniform(0.0, 0.004)
     answered = 0
 
-    async def ask(call: Call) -> None:
+    async def call_server(call: Call) -> None:
         nonlocal answered
-        if not await _ask(client, call, story):
+        if not await _make_call(client, call, log):
             return
         answered += 1
         if answered == enough:
@@ -193,8 +193,8 @@ async def _burst_and_kill(client: Client, calls: Sequence[Call], story: Story, p
         kill.set()
     async with anyio.create_task_group() as group:
         for call in calls:
-            group.start_soon(ask, call)
+            group.start_soon(call_server, call)
         await kill.wait()
         await anyio.sleep(moment)
         os.kill(pid, signal.SIGKILL)
-    assert story.unanswered, "the server was killed too late: all was answered"
+    assert log.unanswered, "the server was killed too late: all was answered"

@@ -1,4 +1,4 @@
-"""Writers killed with -9 at any moment: others mend what they left, and what was in doubt is repeated."""
+"""Writers killed with -9 at any moment: others recover, and calls without an answer are retried."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SEED = 20_240_302
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many writers, how many operations each, how often one is killed, and how long all may take.
+    """The number of writers, operations of each, seconds between kills, and the time limit in seconds.
 
-    Each document takes in some hundred operations, as one that people still read.
+    Each document gets some hundred operations, so that its size stays realistic.
     """
 
     writers: int
@@ -41,7 +41,7 @@ LOADS = [
 
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
-def test_what_was_in_doubt_is_done_once(
+def test_retries_of_killed_writers_are_written_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     shared = shared_documents(load.documents)
@@ -75,10 +75,10 @@ def test_what_was_in_doubt_is_done_once(
     report(f"{kills} kills, {in_doubt} calls in doubt")
     for line in found.lines(time.monotonic() - began):
         report(line)
-    failed = [story for record in records for story in record.failed]
+    failed = [problem for record in records for problem in record.failed]
     assert not failed, failed[0]
     assert kills > 0
-    assert [asked for record in records for asked in record.unanswered] == []
+    assert [call for record in records for call in record.unanswered] == []
     assert found.operations == load.writers * load.operations
     assert found.problems == {}
     inspection.assert_sound(repo, bare=is_bare)

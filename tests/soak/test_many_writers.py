@@ -1,4 +1,4 @@
-"""Many writer processes and a person in one repository: every acknowledged word is there, once."""
+"""Many writer processes and a person in one repository: every acknowledged write is present once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SEED = 20_240_229
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many writers, how many operations each, how long all may take, in seconds; and in which way.
+    """The number of writers, operations of each, the time limit in seconds, and the mode.
 
-    Each document takes in some hundred operations, as one that people still read.
+    Each document gets some hundred operations, so that its size stays realistic.
     """
 
     writers: int
@@ -47,7 +47,7 @@ LOADS = [
 @pytest.mark.process
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
-def test_every_acknowledged_word_is_there_once(
+def test_every_acknowledged_write_is_present_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     shared = shared_documents(load.documents)
@@ -78,9 +78,9 @@ def test_every_acknowledged_word_is_there_once(
     found = Findings.of(repo, records, person)
     for line in found.lines(took):
         report(line)
-    failed = [story for record in records for story in record.failed]
+    failed = [problem for record in records for problem in record.failed]
     assert not failed, failed[0]
-    assert [asked for record in records for asked in record.unanswered] == []
+    assert [call for record in records for call in record.unanswered] == []
     assert found.operations == load.writers * load.operations
     assert found.problems == {}
     inspection.assert_sound(repo, bare=is_bare)

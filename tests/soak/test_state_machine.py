@@ -1,4 +1,4 @@
-"""A workspace under batches, a person, and crashes, held against a plain model after every step."""
+"""A workspace with batches, a person, and crashes, compared with a plain model after every step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from tests.repositories import Repo, normal
 from tests.soak import inspection, model
-from tests.soak.batches import FILES, TITLES, Work, aimed, batches, modes, works
+from tests.soak.batches import FILES, TITLES, Work, aim_operations, batches, modes, works
 from tests.soak.crash import End, fork_and_kill
 from workspace.edits import Operation
 from workspace.publishing.checkout import WorktreeConflict
@@ -36,14 +36,14 @@ from workspace.writing.write import WriteResult
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """What a person changed and did not commit: as `git status --porcelain` shows it, and the bytes."""
+    """An uncommitted change of a person: its status by `git status --porcelain`, and the bytes."""
 
     status: str
     data: bytes | None
 
 
 class WorkspaceMachine(RuleBasedStateMachine):
-    """One repository with a person's checkout, the workspace over it, and what must be in both."""
+    """One repository with a person's checkout, its workspace, and the expected state of both."""
 
     seen: ClassVar[Counter[str]] = Counter()
 
@@ -85,7 +85,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def pages(self) -> model.Pages:
         return self.states[self.tip]
 
-    # What a server does
+    # Actions of a server
 
     @rule()
     def reopen(self) -> None:
@@ -94,7 +94,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     @rule(operations=batches, mode=modes, before=st.one_of(st.none(), st.none(), works))
     def write(self, operations: list[Operation], mode: Mode, before: Work | None) -> None:
         self._work(before)
-        operations = aimed(operations, self.pages, self.count)
+        operations = aim_operations(operations, self.pages, self.count)
         self.count += len(operations)
         outcome, blocked = self._predicted(operations, mode)
         written, conflicts = None, set[str]()
@@ -103,7 +103,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         except WorktreeConflict as conflict:
             conflicts = {*conflict.paths}
         if written is None:
-            self.seen["writes that a person's work was in the way of"] += 1
+            self.seen["writes refused for a person's work"] += 1
             assert blocked <= conflicts <= self.uncommitted.keys()
             return
         assert not blocked
@@ -136,7 +136,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         before: Work | None,
     ) -> None:
         self._work(before)
-        operations = aimed(operations, self.pages, self.count)
+        operations = aim_operations(operations, self.pages, self.count)
         self.count += len(operations)
         outcome, blocked = self._predicted(operations, mode)
         end = fork_and_kill(lambda: self._send(operations, mode), at=at)
@@ -156,7 +156,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
         self._moved(tip, outcome.pages)
 
-    # What a person does
+    # Actions of a person
 
     @rule(work=works)
     def edit(self, work: Work) -> None:
@@ -238,7 +238,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         else:
             self.repo.git("pack-refs", "--all")
 
-    # What must be so after each of these
+    # Invariants after each action
 
     @invariant()
     def head_index_files_and_model_agree(self) -> None:
@@ -261,7 +261,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         assert {path: model.read(text) for path, text in committed.items()} == self.pages
 
     @invariant()
-    def the_product_reads_what_the_model_holds(self) -> None:
+    def workspace_reads_equal_the_model(self) -> None:
         if not self.states:
             return
         snapshot = self.workspace.snapshot()
@@ -278,7 +278,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         )
 
     def _predicted(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
-        """What the batch must do, and the paths for which a person's work must keep it from that."""
+        """Return the expected outcome of the batch, and the paths of a person's work that must refuse it."""
         outcome = model.run(self.pages, operations, all_or_none=mode is Mode.ALL)
         touched = {
             path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)
@@ -307,7 +307,7 @@ def test_head_index_files_and_model_agree(examples: int, report: Callable[[str],
             max_examples=examples,
             stateful_step_count=25,
             deadline=None,
-            # The short runs are the same each time; the long one looks somewhere else each time.
+            # The short runs are the same each time; the long one differs each time.
             derandomize=examples < 1000,
             suppress_health_check=[*HealthCheck],
             print_blob=True,
@@ -315,6 +315,6 @@ def test_head_index_files_and_model_agree(examples: int, report: Callable[[str],
     )
     report(f"{examples} examples: {dict(WorkspaceMachine.seen)}")
     if examples >= 100:
-        # A run in which no crash fell on either side of the commit point would show nothing.
+        # A useful run has crashes on both sides of the commit point.
         assert WorkspaceMachine.seen["forks killed, then the old commit"]
         assert WorkspaceMachine.seen["forks killed, then a new commit"]

@@ -1,4 +1,4 @@
-"""Two agents at one document, at the same moment, again and again: both edits are always there."""
+"""Two agents edit one document at the same moment, repeatedly: both edits are always present."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from tests.repositories import Repo, bare, normal
 from tests.soak import inspection
-from tests.soak.doors import Refused, open_door
-from tests.soak.ledger import MARK, Answered, Asked, Call, Ledger
+from tests.soak.clients import Refused, open_client
+from tests.soak.ledger import MARK, Answer, Call, Ledger, Requested
 from tests.soak.processes import CONTEXT, running, wait
 from workspace.document.document import Document
 
@@ -25,7 +25,7 @@ PAGE = (
 )
 ADDRESSES = ("_preamble", "alpha", "alpha/below", "beta", "tasks")
 SECTIONS = ("alpha", "beta")
-# A party that waits so long has lost its partners.
+# Seconds to wait at the barrier.
 LIMIT = 60.0
 
 ROUNDS = [
@@ -37,7 +37,7 @@ ROUNDS = [
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One of the two: each round it overwrites its own section, or adds a task to the list of both."""
+    """One of two agents: each round it overwrites its own section, or adds a task to a shared list."""
 
     repo: Path
     ledger: Path
@@ -48,29 +48,29 @@ class Agent:
 
 
 def work(agent: Agent) -> None:
-    """The body of an agent's process: both read, and then both write."""
+    """Run an agent's process: both agents read, and then both write."""
     ledger = Ledger(agent.ledger)
     section = SECTIONS[agent.number]
     try:
-        with open_door(agent.repo, home=agent.home, durable=False) as door:
+        with open_client(agent.repo, home=agent.home, durable=False) as client:
             for number in range(1, agent.rounds + 1):
                 agent.together.wait(LIMIT)
                 mark = f"w{agent.number}n{number}"
-                _, base = door.read(FILE, section)
+                _, base = client.read(FILE, section)
                 if number % 5 == 0:
                     tool, fields = "add_task", {"file": FILE, "slug": "tasks", "title": f"Task «{mark}»"}
                 else:
                     content = f"Text «{mark}»."
                     tool, fields = "update_content", {"file": FILE, "slug": section, "content": content}
                 agent.together.wait(LIMIT)
-                ledger.ask(Asked(number, mark, Call(tool, [fields], adds=[mark])))
+                ledger.add_call(Requested(number, mark, Call(tool, [fields], adds=[mark])))
                 while True:
                     try:
-                        commit = door.write(tool, [fields], base=base, key=mark)
+                        commit = client.write(tool, [fields], base=base, key=mark)
                     except Refused:
                         continue
                     break
-                ledger.answer(Answered(number, commit, (), 0.0))
+                ledger.add_answer(Answer(number, commit, (), 0.0))
                 agent.together.wait(LIMIT)
     except BrokenBarrierError:
         raise SystemExit(2) from None
@@ -82,7 +82,7 @@ def work(agent: Agent) -> None:
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
-def test_both_edits_are_always_there(
+def test_concurrent_edits_of_two_agents_are_both_present(
     tmp_path: Path, rounds: int, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     repo = (bare if is_bare else normal)(tmp_path / "repo", {FILE: PAGE})
@@ -91,7 +91,7 @@ def test_both_edits_are_always_there(
 
 
 @pytest.mark.slow
-def test_both_edits_are_always_there_through_two_servers(
+def test_concurrent_edits_through_two_servers_are_both_present(
     tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     repo = normal(tmp_path / "repo", {FILE: PAGE})
@@ -107,7 +107,7 @@ def _drive(
     homes: tuple[Path | None, Path | None],
     report: Callable[[str], None],
 ) -> None:
-    """Let both write in each round, and look at the document after it."""
+    """Run the rounds of both agents, and check the document after each."""
     together = CONTEXT.Barrier(3)
     ledgers = [Ledger(folder / f"ledger-{number}") for number in range(2)]
     agents = [
@@ -139,13 +139,13 @@ def _drive(
             wait(processes, within=LIMIT)
         finally:
             together.abort()
-            stories = [story for ledger in ledgers for story in ledger.read().failed]
-            assert not stories, stories[0]
+            problems = [problem for ledger in ledgers for problem in ledger.read().failed]
+            assert not problems, problems[0]
     report(f"{rounds} rounds, two commits in each; who was first: {dict(firsts)}")
 
 
 def _assert_structure(text: str, own: dict[str, str], tasks: set[str]) -> None:
-    """The sections stand where they stood, and each holds its agent's words and nobody else's."""
+    """Check that the sections have their order, and that each has only its agent's text."""
     document = Document.parse(text.encode(), FILE)
     assert tuple(section.address for section in document.sections) == ADDRESSES
     assert document.text(document.sections[2].body, document.sections[2].end).strip() == "Stays."

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.smoke
 
 TYPES = tuple(builtin_types().values())
 
-# What the product's specification gives for three types, word for word.
+# The literal text of the product's specification for three types.
 SPECIFIED = {
     "api_spec": (
         ("Endpoints", "Examples", "Tasks"),

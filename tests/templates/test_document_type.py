@@ -1,4 +1,4 @@
-"""Reading a type that somebody wrote: what is accepted, and what each refusal names."""
+"""Parsing of document types: accepted files, and the error of each refusal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls on a workspace of huge documents, made in a process of little memory: `python -m tests.tools.bombs`.
 
-It takes a repository and the bytes of address space, and prints what was answered as one line of JSON.
+It takes a repository and the bytes of address space, and prints the results as one line of JSON.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ def answers(repository: Path) -> dict[str, Any]:
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
     found: dict[str, Any] = {}
 
-    def ask(name: str, tool: str, **fields: Any) -> dict[str, Any]:
+    def call_tool(name: str, tool: str, **fields: Any) -> dict[str, Any]:
         answer = toolbox.call(tool, fields, client="tester")
         found[name] = answer.data.get("code", "ok")
         return answer.data
 
-    listed = ask("list", "list_documents")["documents"]
+    listed = call_tool("list", "list_documents")["documents"]
     found["hints"] = {entry["path"]: entry["hints"][0] for entry in listed if "hints" in entry}
-    hits = ask("search", "search_docs", query="needle")
+    hits = call_tool("search", "search_docs", query="needle")
     found["hits"] = json.dumps(hits)
     for path in sorted(workspace.snapshot().documents):
-        shown = ask(f"view {path}", "view_document", file=path)
+        shown = call_tool(f"view {path}", "view_document", file=path)
         found[f"size {path}"] = len(json.dumps(shown))
         fields = {"operation": "append_content", "file": path, "slug": "_preamble", "content": "More."}
-        ask(f"write {path}", "edit_document", **fields)
+        call_tool(f"write {path}", "edit_document", **fields)
     add = {"operation": "add_section", "file": "small.md", "title": "Bomb"}
-    ask("50 MB", "edit_document", **add, content="x" * 50_000_000)
-    ask("11 MB", "edit_document", **add, content="some words\n\n" * 900 + "x" * 11_000_000)
-    ask("headings", "edit_document", **add, content="### A\n" * 100_000)
-    ask("lines", "edit_document", **add, content="a\n" * 300_000)
-    ask("blocks", "edit_document", **add, content="> > > > > > > > a\n\n" * 90_000)
-    ask("nesting", "edit_document", **add, content="- " * 30 + "a")
-    ask("operations", "edit_document", operations=[add] * 201)
-    ask("call", "edit_document", operations=[{**add, "content": "x" * 1_000_000}] * 21)
-    ask("one more heading", "edit_document", **{**add, "file": "headings.md"})
-    ask("small", "edit_document", **add, content="Text.")
+    call_tool("50 MB", "edit_document", **add, content="x" * 50_000_000)
+    call_tool("11 MB", "edit_document", **add, content="some words\n\n" * 900 + "x" * 11_000_000)
+    call_tool("headings", "edit_document", **add, content="### A\n" * 100_000)
+    call_tool("lines", "edit_document", **add, content="a\n" * 300_000)
+    call_tool("blocks", "edit_document", **add, content="> > > > > > > > a\n\n" * 90_000)
+    call_tool("nesting", "edit_document", **add, content="- " * 30 + "a")
+    call_tool("operations", "edit_document", operations=[add] * 201)
+    call_tool("call", "edit_document", operations=[{**add, "content": "x" * 1_000_000}] * 21)
+    call_tool("one more heading", "edit_document", **{**add, "file": "headings.md"})
+    call_tool("small", "edit_document", **add, content="Text.")
     return found
 
 

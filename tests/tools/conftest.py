@@ -42,7 +42,7 @@ Finds things.
 - [ ] Ship it
 """
 
-Ask = Callable[..., Answer]
+CallTool = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All links are waited for, on a busy machine too."""
+    """Wait for all links, on a busy machine too."""
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 
 
@@ -70,19 +70,19 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def ask(toolbox: Toolbox) -> Ask:
+def call_tool(toolbox: Toolbox) -> CallTool:
     """Call a tool with fields, as a client that remembers what it has seen."""
-    return client_of(toolbox)
+    return make_client(toolbox)
 
 
-def client_of(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> Ask:
+def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTool:
     """Return a further client of a server, with a memory of its own."""
     memory = SeenTexts() if seen_texts is None else seen_texts
 
-    def asked(tool: str, /, **arguments: object) -> Answer:
+    def call(tool: str, /, **arguments: object) -> Answer:
         return toolbox.call(tool, arguments, client="tester", seen_texts=memory)
 
-    return asked
+    return call
 
 
 def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from workspace.publishing.after_commit import has_committed
 
 _ROOT = Path(workspace.__file__).parents[1]
 _PACKAGES = tuple(str(_ROOT / name) for name in ("docyard", "tools", "index", "workspace"))
-# The rule itself, and what frees a lock: a fault there is a crash, which tests/faults shows.
+# The handler itself, and the release of locks: a fault there is a crash, which tests/faults tests.
 _SPARED = ("workspace/publishing/after_commit.py", "tools/after_commit.py", "workspace/publishing/locks.py")
 _SPARED_NAMES = ("__exit__", "__enter__", "_release", "release", "_unlock_worktree", "locked", "exclusive")
 
@@ -28,7 +28,7 @@ FAULTS: tuple[Callable[[], Exception], ...] = (
 
 
 def step_of(code: CodeType) -> str | None:
-    """Return the name of a function of ours, as "file:function"; None for all others."""
+    """Return the name of a function of Docyard, as "file:function"; None for all others."""
     name = code.co_filename
     if not name.startswith(_PACKAGES):
         return None

@@ -1,4 +1,4 @@
-"""A call that has committed is answered as a success with its commit, whatever fails after that."""
+"""A call that has committed returns success with its commit, even if a later step fails."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
 from workspace.writing.write import WriteResult
 
-_SAMPLE = 9  # steps of each call that the quick tests strike at
+_SAMPLE = 9  # steps of each call at which the quick tests raise a fault
 
 
 class Server:
-    """A toolbox over a repository whose specs are protected, and the calls that change something there."""
+    """A toolbox over a repository whose specs are protected, and writing calls for it."""
 
     def __init__(self, path: Path) -> None:
         self.repo: Repo = normal(path, FILES)
@@ -36,11 +36,11 @@ class Server:
         self._seen_texts = SeenTexts()
         self._count = 0
 
-    def ask(self, tool: str, **arguments: Any) -> Answer:
+    def call_tool(self, tool: str, **arguments: Any) -> Answer:
         return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
     def word(self) -> str:
-        """Return a word that no document holds yet."""
+        """Return a word that no document contains yet."""
         self._count += 1
         return f"zebra{self._count}"
 
@@ -49,12 +49,12 @@ class Server:
         return int(self.repo.git("rev-list", "--all", "--count"))
 
     def proposal(self) -> str:
-        answer = self.ask("create_proposal", title=f"About {self.word()}", description="Because.")
+        answer = self.call_tool("create_proposal", title=f"About {self.word()}", description="Because.")
         return str(answer.data["proposal"])
 
     def written_proposal(self) -> str:
         proposal = self.proposal()
-        self.ask("edit_document", **self.section("notes/plain.md", self.word()), proposal=proposal)
+        self.call_tool("edit_document", **self.section("notes/plain.md", self.word()), proposal=proposal)
         return proposal
 
     @staticmethod
@@ -74,7 +74,7 @@ def _create(server: Server, word: str) -> tuple[str, dict[str, Any]]:
 
 
 def _undo(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    server.ask("edit_document", **server.section("notes/plain.md", word))
+    server.call_tool("edit_document", **server.section("notes/plain.md", word))
     return "restore_document", {"undo": "HEAD"}
 
 
@@ -94,7 +94,7 @@ def _act(action: str, **fields: str) -> Prepare:
     def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
         proposal = server.written_proposal()
         if action == "refresh":
-            server.ask("edit_document", **server.section("api.md", server.word()))
+            server.call_tool("edit_document", **server.section("api.md", server.word()))
         return "update_proposal", {"proposal": proposal, "action": action, **fields}
 
     return prepare
@@ -119,23 +119,23 @@ CALLS: dict[str, Prepare] = {
 def _steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
     """Return a server, and the functions that a call enters after its commit when nothing fails."""
     server = Server(path)
-    server.ask("search_docs", query="anything")
+    server.call_tool("search_docs", query="anything")
     for _ in range(2):  # the first call makes what later ones find
         tool, fields = prepare(server, server.word())
         with steps_recorded() as steps:
-            answer = server.ask(tool, **fields)
+            answer = server.call_tool(tool, **fields)
         assert not answer.is_error, answer.data
     return server, steps
 
 
 def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
-    """Strike at one step, and hold what is promised; False if the call did not come there."""
+    """Raise a fault at one step, and check the guarantees; return False if the call skips the step."""
     word = server.word()
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
     before = server.commits()
     with fault_at(step, FAULTS[number % len(FAULTS)]) as struck:
-        answer = server.ask(tool, **fields)
+        answer = server.call_tool(tool, **fields)
     if not struck:
         return False
     place = (step, answer.data)
@@ -148,32 +148,28 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     assert "next_step" in answer.data, place
     after = server.commits()
     assert after > before, place
-    again = server.ask(tool, **fields)
+    again = server.call_tool(tool, **fields)
     assert not again.is_error, (step, again.data)
     if fields.get("action") == "refresh" and server.commits() == after + 1:
-        # The retry adds what the first call could not: the words about its merge, once.
+        # The retry appends the event of the refresh, which the first call could not append, once.
         after += 1
-        again = server.ask(tool, **fields)
+        again = server.call_tool(tool, **fields)
     assert server.commits() == after, (step, again.data)
     if tool == "edit_document" and "proposal" not in again.data:
         assert again.data["commit"] == commit, place
-        found = server.ask("search_docs", query=word)
+        found = server.call_tool("search_docs", query=word)
         assert fields["file"] in [hit["filepath"] for hit in found.data["hits"]], (step, found.data)
     return True
 
 
-def test_an_answer_that_cannot_be_made_after_the_commit_is_a_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WriteResult, "document", _fail)
     answer = _edited(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]
 
 
-def test_a_step_that_fails_after_the_commit_leaves_the_answer_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchIndex, "follow", _fail)
     answer = _edited(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
@@ -187,7 +183,7 @@ def _edited(server: Server) -> Answer:
     """Return the answer of an edit in which something fails after the commit: a success with that commit."""
     before = server.repo.head()
     tool, fields = _edit(server, server.word())
-    answer = server.ask(tool, **fields)
+    answer = server.call_tool(tool, **fields)
     assert not answer.is_error, answer.data
     assert answer.data["commit"] == server.repo.head() != before
     assert answer.data["hints"][0].startswith("Committed, but ")
@@ -196,9 +192,7 @@ def _edited(server: Server) -> Answer:
 
 @pytest.mark.fault
 @loop_over("name", CALLS)
-def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
-    name: str, tmp_path: Path
-) -> None:
+def test_fault_at_sampled_steps_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _steps(tmp_path / "docs", CALLS[name])
     chosen = steps[:: max(1, len(steps) // _SAMPLE)]
     struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(chosen)]
@@ -208,7 +202,7 @@ def test_a_fault_at_some_steps_after_the_commit_leaves_the_answer_a_success(
 
 @pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
 @pytest.mark.parametrize("name", CALLS)
-def test_a_fault_at_each_step_after_the_commit_leaves_the_answer_a_success(name: str, tmp_path: Path) -> None:
+def test_fault_at_each_step_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _steps(tmp_path / "docs", CALLS[name])
     struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(steps)]
     assert sum(struck) >= len(steps) // 2

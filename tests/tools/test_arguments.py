@@ -1,4 +1,4 @@
-"""What hosts make of arguments, and what a call means that does not say it outright."""
+"""Lenient parsing of arguments, and the operation that fields imply."""
 
 from __future__ import annotations
 
@@ -7,67 +7,70 @@ import json
 import pytest
 
 from tests.loops import loop_over
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 
 pytestmark = pytest.mark.smoke
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
 
 
-def test_an_array_may_come_as_json_text(ask: Ask) -> None:
-    assert ask("tag_document", file="api.md", tags='["a", "b"]').data["tags_applied"] == ["a", "b"]
-    batch = ask("edit_document", operations=json.dumps([TASK, TASK]))
+def test_array_as_json_text_is_accepted(call_tool: CallTool) -> None:
+    assert call_tool("tag_document", file="api.md", tags='["a", "b"]').data["tags_applied"] == ["a", "b"]
+    batch = call_tool("edit_document", operations=json.dumps([TASK, TASK]))
     assert [result["task_index"] for result in batch.data["batch_results"]] == [3, 4]
-    single = ask("edit_document", operations=[json.dumps(TASK)])
+    single = call_tool("edit_document", operations=[json.dumps(TASK)])
     assert single.data["batch_results"][0]["success"] is True
 
 
 @loop_over("text", ["", "[", "{}", "5", "null", "a, b", "[" * 5_000])
-def test_a_text_that_is_no_array_is_an_error(ask: Ask, text: str) -> None:
-    for answer in (ask("tag_document", file="api.md", tags=text), ask("edit_document", operations=text)):
+def test_text_that_is_not_an_array_returns_error(call_tool: CallTool, text: str) -> None:
+    for answer in (
+        call_tool("tag_document", file="api.md", tags=text),
+        call_tool("edit_document", operations=text),
+    ):
         assert answer.is_error
         assert answer.data["code"] == "INVALID_ARGUMENTS"
         assert answer.data["field"] in ("tags", "operations")
 
 
 @pytest.mark.parametrize("limit", [2, "2", 2.0, " 2 "])
-def test_a_number_may_come_as_text(ask: Ask, limit: object) -> None:
-    assert not ask("search_docs", query="things", limit=limit).is_error
+def test_number_as_text_is_accepted(call_tool: CallTool, limit: object) -> None:
+    assert not call_tool("search_docs", query="things", limit=limit).is_error
 
 
 @loop_over("limit", ["two", 2.5, True, [2], "2" * 40, "٢²"])
-def test_what_is_no_number_is_an_error(ask: Ask, limit: object) -> None:
-    answer = ask("search_docs", query="things", limit=limit)
+def test_invalid_number_returns_error(call_tool: CallTool, limit: object) -> None:
+    answer = call_tool("search_docs", query="things", limit=limit)
     assert (answer.data.get("code"), answer.data.get("field")) == ("INVALID_ARGUMENTS", "limit")
 
 
-def test_a_number_out_of_range_names_the_range(ask: Ask) -> None:
-    data = ask("search_docs", query="things", limit=51).data
+def test_number_out_of_range_returns_error_with_range(call_tool: CallTool) -> None:
+    data = call_tool("search_docs", query="things", limit=51).data
     assert data["le"] == 50
     assert "50" in data["error"]
     assert "51" not in data["error"]
 
 
-def test_booleans_may_come_as_text(ask: Ask) -> None:
-    assert ask("edit_document", **TASK, dry_run="true").data["dry_run"] is True
-    assert "dry_run" not in ask("edit_document", **TASK, dry_run="False").data
-    assert ask("edit_document", **TASK, dry_run="perhaps").is_error
+def test_boolean_as_text_is_accepted(call_tool: CallTool) -> None:
+    assert call_tool("edit_document", **TASK, dry_run="true").data["dry_run"] is True
+    assert "dry_run" not in call_tool("edit_document", **TASK, dry_run="False").data
+    assert call_tool("edit_document", **TASK, dry_run="perhaps").is_error
 
 
-def test_null_is_what_was_left_out(ask: Ask) -> None:
-    assert not ask("search_docs", query="things", cursor=None, path=None, limit=None).is_error
-    answer = ask("edit_document", **TASK, criteria=None, operations=None, before=None, message=None)
+def test_null_equals_missing_argument(call_tool: CallTool) -> None:
+    assert not call_tool("search_docs", query="things", cursor=None, path=None, limit=None).is_error
+    answer = call_tool("edit_document", **TASK, criteria=None, operations=None, before=None, message=None)
     assert answer.data["updated"] is True
-    assert ask("create_document", doc_type=None, title=None).data["doc_types"]
-    inner = ask("edit_document", operations=[{**TASK, "criteria": None}])
+    assert call_tool("create_document", doc_type=None, title=None).data["doc_types"]
+    inner = call_tool("edit_document", operations=[{**TASK, "criteria": None}])
     assert inner.data["batch_results"][0]["success"] is True
 
 
-def test_an_unknown_field_names_the_nearest(ask: Ask) -> None:
-    data = ask("edit_document", operation="add_section", file="api.md", titel="Limits").data
+def test_unknown_field_returns_nearest_name(call_tool: CallTool) -> None:
+    data = call_tool("edit_document", operation="add_section", file="api.md", titel="Limits").data
     assert data["fix"] == "Did you mean 'title'?"
     assert data["example"] == {"operation": "add_section", "file": "api.md", "title": "Limits"}
-    assert ask("search_docs", query="x", lang="en").data["code"] == "INVALID_ARGUMENTS"
+    assert call_tool("search_docs", query="x", lang="en").data["code"] == "INVALID_ARGUMENTS"
 
 
 @pytest.mark.parametrize(
@@ -85,15 +88,17 @@ def test_an_unknown_field_names_the_nearest(ask: Ask) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_what_models_get_wrong_is_put_right(ask: Ask, tool: str, fields: dict[str, object], fix: str) -> None:
-    answer = ask(tool, **fields)
+def test_common_mistakes_of_models_are_corrected(
+    call_tool: CallTool, tool: str, fields: dict[str, object], fix: str
+) -> None:
+    answer = call_tool(tool, **fields)
     assert answer.is_error
     assert answer.data["fix"] == fix
-    tried = ask(tool, **answer.data["example"])
+    tried = call_tool(tool, **answer.data["example"])
     assert not tried.is_error, tried.data
 
 
-def test_both_forms_at_once_are_an_error(ask: Ask) -> None:
+def test_single_and_batch_form_together_return_error(call_tool: CallTool) -> None:
     for tool, fields in (
         ("edit_document", TASK),
         ("view_document", {"file": "api.md"}),
@@ -101,7 +106,7 @@ def test_both_forms_at_once_are_an_error(ask: Ask) -> None:
         ("tag_document", {"file": "api.md", "tags": ["a"]}),
         ("remove_document", {"path": "api.md"}),
     ):
-        answer = ask(tool, **fields, operations=[fields])
+        answer = call_tool(tool, **fields, operations=[fields])
         assert answer.is_error
         assert answer.data["field"] == "operations"
 
@@ -119,35 +124,39 @@ def test_both_forms_at_once_are_an_error(ask: Ask) -> None:
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else None,
 )
-def test_the_fields_decide_the_operation(ask: Ask, fields: dict[str, str], key: str, value: object) -> None:
-    ask("view_document", file="api.md", slug="endpoints")
-    answer = ask("edit_document", file="api.md", **fields)
+def test_fields_select_the_operation(
+    call_tool: CallTool, fields: dict[str, str], key: str, value: object
+) -> None:
+    call_tool("view_document", file="api.md", slug="endpoints")
+    answer = call_tool("edit_document", file="api.md", **fields)
     assert not answer.is_error, answer.data
     assert answer.data[key] == value
 
 
-def test_fields_that_decide_nothing_are_an_error_that_lists_the_operations(ask: Ask) -> None:
-    data = ask("edit_document", file="api.md", slug="tasks").data
+def test_ambiguous_fields_return_error_that_lists_operations(call_tool: CallTool) -> None:
+    data = call_tool("edit_document", file="api.md", slug="tasks").data
     assert data["field"] == "operation"
     assert "add_task" in data["valid_operations"]
     assert "add_task" in data["usage"]["operations"]
 
 
-def test_an_error_shows_only_the_operation_that_was_meant(ask: Ask) -> None:
-    named = ask("edit_document", operation="add_task", file="api.md", slug="taskz", title="T")
-    guessed = ask("edit_document", file="api.md", slug="endpoint", content="x")
-    misspelt = ask("edit_document", operation="add_taks", file="api.md")
+def test_error_shows_usage_of_likely_operation_only(call_tool: CallTool) -> None:
+    named = call_tool("edit_document", operation="add_task", file="api.md", slug="taskz", title="T")
+    guessed = call_tool("edit_document", file="api.md", slug="endpoint", content="x")
+    misspelt = call_tool("edit_document", operation="add_taks", file="api.md")
     assert named.data["usage"]["operation"] == misspelt.data["usage"]["operation"] == "add_task"
     assert guessed.data["usage"]["operation"] == "update_content"
     assert named.data["example"]["slug"] == "tasks"
     assert guessed.data["example"]["slug"] == "endpoints"
 
 
-def test_an_address_may_stand_in_one_field(ask: Ask) -> None:
-    assert ask("view_document", file="api.md#endpoints/search").data["slug"] == "endpoints/search"
-    assert ask("view_document", file="./api.md", slug="#endpoints").data["slug"] == "endpoints"
-    assert ask("complete_task", file="api.md#tasks[1]").data["completed"] is True
-    assert ask("edit_document", operation="append_content", file="api.md#endpoints", content="More.").data[
-        "updated"
-    ]
-    assert ask("view_document", file="api.md#endpoints", slug="tasks").data["code"] == "INVALID_ARGUMENTS"
+def test_full_address_in_one_field_is_accepted(call_tool: CallTool) -> None:
+    assert call_tool("view_document", file="api.md#endpoints/search").data["slug"] == "endpoints/search"
+    assert call_tool("view_document", file="./api.md", slug="#endpoints").data["slug"] == "endpoints"
+    assert call_tool("complete_task", file="api.md#tasks[1]").data["completed"] is True
+    assert call_tool(
+        "edit_document", operation="append_content", file="api.md#endpoints", content="More."
+    ).data["updated"]
+    assert (
+        call_tool("view_document", file="api.md#endpoints", slug="tasks").data["code"] == "INVALID_ARGUMENTS"
+    )

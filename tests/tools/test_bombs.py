@@ -1,4 +1,4 @@
-"""Documents and calls that are far too large: an answer each time, in little memory, and nothing is lost."""
+"""Documents and calls far over the limits: each returns an answer with little memory, without data loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
 # A third of it is live at most, and twice as much may be garbage that is not collected yet.
 MEMORY = 1_800_000_000
 
-# Documents that a person has committed, and whether they can still be read.
+# Committed documents, and whether they are readable.
 COMMITTED = {
     "small.md": (b"# Small\n\nA needle.\n", True),
     "bytes.md": (b"# Bytes\n\n" + b"needle " * 7_200_000, False),
@@ -40,7 +40,7 @@ COMMITTED = {
 }
 
 
-def test_bombs_are_answered_in_little_memory(tmp_path: Path) -> None:
+def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None:
     repo = normal(tmp_path / "docs", {path: data for path, (data, _) in COMMITTED.items()})
     (repo.path / "docyard.toml").write_text('overwrite = "any"\n')
     repo.commit({})
@@ -68,8 +68,10 @@ def test_bombs_are_answered_in_little_memory(tmp_path: Path) -> None:
         assert (path, found[f"write {path}"]) == (path, expected)
         assert found[f"size {path}"] < 300_000, path
         assert is_read or path in found["hints"]
-        kept = (repo.path / path).read_bytes()
-        assert kept == data or (is_read and kept.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b"")
+        committed = (repo.path / path).read_bytes()
+        assert committed == data or (
+            is_read and committed.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
+        )
     for name in (
         "50 MB",
         "11 MB",

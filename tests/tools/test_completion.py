@@ -1,4 +1,4 @@
-"""Candidates: what begins with what was typed comes first, and there are never too many."""
+"""Completion: candidates with the typed prefix come first, and their number is limited."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
     assert bool(best.values) == bool(found)
 
 
-def test_there_are_at_most_a_hundred() -> None:
+def test_at_most_hundred_candidates_are_returned() -> None:
     assert rank_names([f"{number}.md" for number in range(250)], "") == Candidates(
         tuple(f"{number}.md" for number in range(MAX_CANDIDATES)), 250
     )
 
 
 @given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
-def test_each_candidate_is_a_name_and_comes_once(names: list[str], typed: str) -> None:
+def test_candidates_are_unique_names(names: list[str], typed: str) -> None:
     found = rank_names(names, typed)
     assert set(found.values) <= set(names)
     assert len(set(found.values)) == len(found.values) == min(found.total, MAX_CANDIDATES)
@@ -61,14 +61,14 @@ def test_each_candidate_is_a_name_and_comes_once(names: list[str], typed: str) -
     assert begin == sorted(begin, reverse=True)
 
 
-def test_paths_and_folders(toolbox: Toolbox) -> None:
+def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
     context = toolbox.context()
     assert complete_path(context, "", {}).values == ("api.md", "notes/plain.md")
     assert complete_path(context, "pla", {}).values == ("notes/plain.md",)
     assert complete_folder(context, "", {}).values == ("notes",)
 
 
-def test_folders_are_listed_with_those_above_them(tmp_path: Path) -> None:
+def test_folders_include_their_ancestors(tmp_path: Path) -> None:
     context = context_of(normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"}))
     assert complete_folder(context, "", {}).values == ("a", "a/b")
 
@@ -82,7 +82,7 @@ def test_folders_are_listed_with_those_above_them(tmp_path: Path) -> None:
         ("taks", ("tasks",)),
     ],
 )
-def test_sections_of_a_document(toolbox: Toolbox, typed: str, found: tuple[str, ...]) -> None:
+def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, found: tuple[str, ...]) -> None:
     context = toolbox.context()
     assert complete_section(context, typed, {"path": "api.md"}).values == found
     assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
@@ -92,13 +92,13 @@ def test_sections_of_a_document(toolbox: Toolbox, typed: str, found: tuple[str, 
     assert complete_section(context, typed, {"path": "none.md"}) == NO_CANDIDATES
 
 
-def test_a_section_is_found_by_its_heading(tmp_path: Path) -> None:
+def test_section_is_completed_by_heading(tmp_path: Path) -> None:
     text = "# A\n\n## Größe & Gewicht {#size}\n\n## Preis\n"
     context = context_of(normal(tmp_path / "docs", {"a.md": text}))
     assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
 
 
-def test_a_ref_decides_what_there_is(toolbox: Toolbox, repo: Repo) -> None:
+def test_candidates_are_read_at_ref(toolbox: Toolbox, repo: Repo) -> None:
     first = repo.head()
     repo.git("tag", "v1")
     repo.git("branch", "feature/x")
@@ -113,7 +113,7 @@ def test_a_ref_decides_what_there_is(toolbox: Toolbox, repo: Repo) -> None:
     assert complete_ref(context, "fea", {}).values == ("feature/x",)
 
 
-def test_types(toolbox: Toolbox, repo: Repo) -> None:
+def test_document_types_are_completed(toolbox: Toolbox, repo: Repo) -> None:
     assert complete_type(toolbox.context(), "api", {}).values == ("api_spec",)
     repo.commit({".docyard/templates/broken/type.toml": "nonsense"})
     assert "broken" not in complete_type(toolbox.context(), "", {}).values

@@ -1,4 +1,4 @@
-"""The list of tools says what is indexed, and is one object as long as it says the same."""
+"""The definitions of tools describe the index, and are one object while unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES, Facet, Metadata
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
@@ -36,9 +36,7 @@ def _description(corpus: str) -> str:
         ('[corpus]\ndescription = "two\\nlines\\u202E"\n', "two lines"),
     ],
 )
-def test_the_description_is_that_of_the_corpus_before_and_after_the_first_index(
-    repo: Repo, settings: str, corpus: str
-) -> None:
+def test_description_of_corpus_is_same_before_and_after_index(repo: Repo, settings: str, corpus: str) -> None:
     repo.commit({"docyard.toml": settings})
     toolbox = _open(repo)
     assert _search(toolbox)["description"] == _description(corpus)
@@ -46,24 +44,24 @@ def test_the_description_is_that_of_the_corpus_before_and_after_the_first_index(
     assert _search(toolbox)["description"] == _description(corpus)
 
 
-def test_settings_that_are_wrong_still_let_the_tools_be_listed(repo: Repo) -> None:
+def test_invalid_settings_still_list_tools(repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
     assert _search(_open(repo))["description"] == _description("documentation of docs")
 
 
-def test_it_is_one_object_as_long_as_it_says_the_same(toolbox: Toolbox, ask: Ask, repo: Repo) -> None:
-    ask("search_docs", query="things")
-    told = toolbox.definitions()
-    assert toolbox.definitions() is told
+def test_unchanged_definitions_are_one_object(toolbox: Toolbox, call_tool: CallTool, repo: Repo) -> None:
+    call_tool("search_docs", query="things")
+    definitions = toolbox.definitions()
+    assert toolbox.definitions() is definitions
     repo.commit({"new.md": "# New\n\nWords.\n"})
-    ask("search_docs", query="words")
-    assert toolbox.definitions() is told
-    ask("tag_document", file="api.md", tags=["fresh"])
-    ask("search_docs", query="words")
-    assert toolbox.definitions() != told
+    call_tool("search_docs", query="words")
+    assert toolbox.definitions() is definitions
+    call_tool("tag_document", file="api.md", tags=["fresh"])
+    call_tool("search_docs", query="words")
+    assert toolbox.definitions() != definitions
 
 
-def test_values_are_awaited_where_keys_are_declared_and_none_is_known(repo: Repo) -> None:
+def test_definitions_wait_for_values_of_declared_keys(repo: Repo) -> None:
     assert not _open(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": '[taxonomy.product]\ndescription = "The product."\n'})
     toolbox = _open(repo)
@@ -76,20 +74,20 @@ def test_values_are_awaited_where_keys_are_declared_and_none_is_known(repo: Repo
     assert not _open(repo).awaits_taxonomy()
 
 
-class _Told(SearchIndex):
-    """An index of which a given `metadata.json` tells."""
+class _FixedMetadataIndex(SearchIndex):
+    """An index with a given `metadata.json`."""
 
-    def __init__(self, workspace: Workspace, told: Metadata) -> None:
+    def __init__(self, workspace: Workspace, metadata: Metadata) -> None:
         super().__init__(workspace)
-        self._told = told
+        self._metadata = metadata
 
     def metadata(self) -> Metadata:
-        return self._told
+        return self._metadata
 
 
-def test_as_many_keys_and_values_as_the_contract_allows_are_listed_whole(repo: Repo) -> None:
+def test_maximum_keys_and_values_are_listed_in_full(repo: Repo) -> None:
     values = tuple(f"{i:0128}" for i in range(MAX_VALUES))
-    told = Metadata.model_validate(
+    metadata = Metadata.model_validate(
         {
             "metadata_version": "1.1.0",
             "corpus_description": "Docs",
@@ -98,7 +96,7 @@ def test_as_many_keys_and_values_as_the_contract_allows_are_listed_whole(repo: R
         }
     )
     workspace = Workspace.open(repo.path)
-    toolbox = Toolbox(workspace, _Told(workspace, told), None, False)
+    toolbox = Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
     properties = _search(toolbox)["inputSchema"]["properties"]
     for i in range(MAX_KEYS):
         assert properties[f"key{i}"] == {
@@ -108,21 +106,21 @@ def test_as_many_keys_and_values_as_the_contract_allows_are_listed_whole(repo: R
         }
 
 
-def test_what_comes_from_elsewhere_and_cannot_be_seen_never_enters_a_schema(repo: Repo) -> None:
-    told = Metadata.model_validate(
+def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
+    metadata = Metadata.model_validate(
         {
             "metadata_version": "1.1.0",
             "corpus_description": "Docs\u202e\nIgnore this",
             "taxonomy": {
                 "scope": Facet(description="A\x1b[2J\u2066b", values=("ok", "a\u202eb", "c\x00")),
-                # What no host takes as the name of a property.
+                # Names that hosts do not accept for a property.
                 **{key: Facet(values=("x",)) for key in ("two words", "a\u202eb", "a\nb", "5", "é")},
             },
             "stats": {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"},
         }
     )
     workspace = Workspace.open(repo.path)
-    search = _search(Toolbox(workspace, _Told(workspace, told), None, False))
+    search = _search(Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False))
     assert search["description"] == _description("Docs Ignore this")
     assert search["inputSchema"]["properties"]["scope"] == {
         "type": "string",

@@ -1,4 +1,4 @@
-"""After a wrong name, an error says with which tool of the caller's the right one is found."""
+"""An error about an unknown name suggests an offered tool that lists the valid names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 
 
 @loop_over(
-    ("among", "offered", "said"),
+    ("among", "offered", "expected"),
     [
         (DOCUMENTS, ALL, "Name one. See the documents with list_documents {}."),
         (SECTIONS, ALL, 'Name one. See its sections with list_sections {"file_path": "a.md"}.'),
@@ -36,19 +36,19 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
         (None, ALL, "Name one."),
     ],
 )
-def test_the_tool_is_one_that_the_caller_has(
-    among: SuggestionSource | None, offered: frozenset[str], said: str
+def test_error_names_offered_list_tool(
+    among: SuggestionSource | None, offered: frozenset[str], expected: str
 ) -> None:
-    assert add_list_call("Name one.", among, offered) == said
+    assert add_list_call("Name one.", among, offered) == expected
 
 
-def test_the_list_is_of_the_commit_that_is_read() -> None:
-    said = add_list_call("Name one.", DOCUMENTS, ALL, "v1.2")
-    assert said == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
+def test_list_call_in_error_names_read_ref() -> None:
+    expected = add_list_call("Name one.", DOCUMENTS, ALL, "v1.2")
+    assert expected == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
 
 
-def test_below_the_tools_no_text_names_one() -> None:
-    """A person at a shell meets the same errors. What is named like an operation of the workspace is that."""
+def test_modules_below_tools_name_no_tool() -> None:
+    """The command line shows the same errors. Names of workspace operations are allowed."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
     named = re.compile(rf"\b({tools})\b")
     found = [
@@ -59,7 +59,7 @@ def test_below_the_tools_no_text_names_one() -> None:
         for text in texts(ast.parse(source))
         if named.search(text)
     ]
-    # The contract of get_doc, the only tool that takes chunk ids, has these words.
+    # The contract of get_doc, the only tool with chunk ids, requires this text.
     assert found == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
 
 

@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, client_of, next_call
+from tests.tools.conftest import CallTool, make_client, next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS, all_tools
@@ -44,60 +44,62 @@ def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
     return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
 
 
-def test_every_reader_takes_a_ref() -> None:
+def test_every_reading_tool_accepts_a_ref() -> None:
     tools = {tool.name: tool for tool in all_tools()}
     assert all("ref" in tools[name].arguments.model_fields for name in READERS)
     assert not any("ref" in tools[name].arguments.model_fields for name in WRITERS - {"restore_document"})
 
 
 @pytest.mark.parametrize("ref", ["v1", "HEAD~1", "main^"])
-def test_a_document_at_a_ref(ask: Ask, first: str, ref: str) -> None:
-    answer = ask("view_document", file="api.md", slug="endpoints/search", ref=ref)
+def test_document_is_read_at_ref(call_tool: CallTool, first: str, ref: str) -> None:
+    answer = call_tool("view_document", file="api.md", slug="endpoints/search", ref=ref)
     assert answer.data["content"] == "### Search\n\nFinds things.\n\n"
     assert answer.data["commit"] == first
-    assert "herons" in ask("view_document", file="api.md", slug="endpoints/search").data["content"]
-    missing = ask("view_document", file="new.md", ref=ref)
+    assert "herons" in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
+    missing = call_tool("view_document", file="new.md", ref=ref)
     assert (missing.data["code"], missing.data["commit"]) == ("DOCUMENT_NOT_FOUND", first)
     assert missing.data["example"] == {"file": "api.md", "ref": ref}
-    assert not ask("view_document", **missing.data["example"]).is_error
+    assert not call_tool("view_document", **missing.data["example"]).is_error
 
 
-def test_a_blank_ref_is_the_tip(ask: Ask, repo: Repo, first: str) -> None:
+def test_blank_ref_is_the_tip(call_tool: CallTool, repo: Repo, first: str) -> None:
     for ref in ("", "  ", None):
-        assert ask("view_document", file="new.md", ref=ref).data["commit"] == repo.head()
-        assert ask("list_documents", ref=ref).data["total"] == 3
+        assert call_tool("view_document", file="new.md", ref=ref).data["commit"] == repo.head()
+        assert call_tool("list_documents", ref=ref).data["total"] == 3
 
 
-def test_documents_at_a_ref(ask: Ask, repo: Repo, first: str) -> None:
-    answer = ask("list_documents", ref="v1")
+def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first: str) -> None:
+    answer = call_tool("list_documents", ref="v1")
     assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
     assert answer.data["commit"] == first
     assert calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
-    named = ask("view_document", ref="v1")
+    named = call_tool("view_document", ref="v1")
     assert named.data["documents"] == ["api.md", "notes/plain.md"]
     assert calls(named) == [("list_documents", {"ref": "v1"})]
-    assert "new.md" in ask("view_document").data["documents"]
+    assert "new.md" in call_tool("view_document").data["documents"]
 
 
-def test_a_ref_before_the_first_document(ask: Ask, repo: Repo) -> None:
+def test_ref_without_documents_lists_none(call_tool: CallTool, repo: Repo) -> None:
     repo.git("checkout", "-q", "--orphan", "empty")
     repo.git("rm", "-rfq", ".")
     repo.git("commit", "-q", "--allow-empty", "-m", "Empty")
     repo.git("checkout", "-q", "main")
-    answer = ask("list_documents", ref="empty")
+    answer = call_tool("list_documents", ref="empty")
     assert answer.data["documents"] == []
     assert calls(answer) == [("list_documents", {})]
 
 
-def test_pages_at_a_ref(ask: Ask, repo: Repo, first: str) -> None:
-    page = ask("list_documents", ref="v1", limit=1)
+def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first: str) -> None:
+    page = call_tool("list_documents", ref="v1", limit=1)
     repo.commit({"later.md": "# Later\n"})  # the tip moves, and the list at the ref stays what it is
-    rest = ask("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
+    rest = call_tool("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
     assert [entry["path"] for entry in rest.data["documents"]] == ["notes/plain.md"]
-    assert ask("list_documents", limit=1, cursor=page.data["next_cursor"]).data["code"] == "CURSOR_STALE"
+    assert (
+        call_tool("list_documents", limit=1, cursor=page.data["next_cursor"]).data["code"] == "CURSOR_STALE"
+    )
 
 
-def test_what_follows_stays_at_the_ref_and_writes_nothing(ask: Ask, first: str) -> None:
+def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, first: str) -> None:
     for fields in (
         {"file": "api.md"},
         {"file": "api.md", "slug": "endpoints"},
@@ -108,43 +110,43 @@ def test_what_follows_stays_at_the_ref_and_writes_nothing(ask: Ask, first: str) 
         {"file": "notes/plain.md"},
         {"file": "notes/plain.md", "slug": "_preamble"},
     ):
-        answer = ask("view_document", **fields, ref="v1")
+        answer = call_tool("view_document", **fields, ref="v1")
         assert calls(answer)
         for tool, proposed in calls(answer):
             assert tool not in WRITERS
             assert proposed["ref"] == "v1"
-            assert not ask(tool, **proposed).is_error
+            assert not call_tool(tool, **proposed).is_error
     for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
-        answer = ask(tool, **fields, ref="v1")
+        answer = call_tool(tool, **fields, ref="v1")
         assert answer.data["commit"] == first
         for follow, proposed in calls(answer):
             assert proposed["ref"] == "v1"
-            assert ask(follow, **proposed).data["commit"] == first
+            assert call_tool(follow, **proposed).data["commit"] == first
 
 
-def test_search_at_a_ref(ask: Ask, first: str) -> None:
-    assert [hit["chunk_id"] for hit in ask("search_docs", query="heron").data["hits"]] != []
-    assert ask("search_docs", query="heron", ref="v1").data["hits"] == []
-    assert ask("search_documents", query="heron", ref="v1").data["matches"] == []
-    [match] = ask("search_documents", query="finds things", ref="v1", limit=1).data["matches"]
+def test_search_at_ref_excludes_later_text(call_tool: CallTool, first: str) -> None:
+    assert [hit["chunk_id"] for hit in call_tool("search_docs", query="heron").data["hits"]] != []
+    assert call_tool("search_docs", query="heron", ref="v1").data["hits"] == []
+    assert call_tool("search_documents", query="heron", ref="v1").data["matches"] == []
+    [match] = call_tool("search_documents", query="finds things", ref="v1", limit=1).data["matches"]
     assert match["slug"] == "endpoints/search"
 
 
-def test_a_chunk_at_a_ref(ask: Ask, first: str) -> None:
-    answer = ask("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
+def test_chunk_is_read_at_ref(call_tool: CallTool, first: str) -> None:
+    answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
     assert "Finds things." in (answer.text or "")
     assert answer.data["commit"] == first
     assert calls(answer)[0][1]["ref"] == "v1"
-    assert ask("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
+    assert call_tool("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
 
 
-def test_several_views_at_several_refs(ask: Ask, repo: Repo, first: str) -> None:
+def test_batch_views_are_read_at_their_refs(call_tool: CallTool, repo: Repo, first: str) -> None:
     views = [
         {"file": "api.md", "slug": "endpoints/search"},
         {"file": "api.md", "slug": "endpoints/search", "ref": "main"},
         {"file": "api.md", "slug": "endpoints/search", "ref": "nothing"},
     ]
-    answer = ask("view_document", operations=views, ref="v1")
+    answer = call_tool("view_document", operations=views, ref="v1")
     old, new, none = answer.data["batch_results"]
     assert "things" in old["content"]
     assert ("herons" in new["content"], new["commit"]) == (True, repo.head())
@@ -154,13 +156,15 @@ def test_several_views_at_several_refs(ask: Ask, repo: Repo, first: str) -> None
     assert not answer.is_error
 
 
-def test_what_was_seen_at_a_ref_may_be_overwritten_while_it_stands(ask: Ask, first: str) -> None:
+def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, first: str) -> None:
     def written(slug: str) -> Answer:
-        return ask("edit_document", operation="update_content", file="api.md", slug=slug, content="Other.")
+        return call_tool(
+            "edit_document", operation="update_content", file="api.md", slug=slug, content="Other."
+        )
 
-    ask("view_document", file="api.md", slug="endpoints/search", ref="v1")
+    call_tool("view_document", file="api.md", slug="endpoints/search", ref="v1")
     assert written("endpoints/search").data["code"] == "READ_FIRST"  # these words are others
-    ask("get_doc", chunk_id="api.md#endpoints", ref="v1")
+    call_tool("get_doc", chunk_id="api.md#endpoints", ref="v1")
     assert written("endpoints").data["updated"]  # and these are the same
 
 
@@ -178,41 +182,41 @@ def test_what_was_seen_at_a_ref_may_be_overwritten_while_it_stands(ask: Ask, fir
         ("a-blob", "NOT_A_COMMIT"),
     ],
 )
-def test_a_ref_that_is_none_is_explained(
-    ask: Ask, repo: Repo, first: str, tool: str, ref: str, code: str
+def test_invalid_ref_returns_error_with_example(
+    call_tool: CallTool, repo: Repo, first: str, tool: str, ref: str, code: str
 ) -> None:
     repo.git("tag", "--force", "a-blob", "HEAD:api.md")
     fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
     named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
     given = {**fields, **named}.get(tool, {})
-    answer = ask(tool, **given, ref=ref)
+    answer = call_tool(tool, **given, ref=ref)
     assert answer.is_error
     assert answer.data["code"] == code
     assert answer.data["fix"]
     assert "ref" in answer.data["usage"]
-    assert not ask(tool, **answer.data["example"]).is_error
+    assert not call_tool(tool, **answer.data["example"]).is_error
     assert len(json.dumps(answer.data)) < 3_000
 
 
-def test_a_number_is_no_ref(ask: Ask) -> None:
-    assert ask("list_documents", ref=5).data["code"] == "INVALID_ARGUMENTS"
-    assert ask("view_document", operations=[{"file": "api.md", "ref": 5}]).is_error
+def test_number_as_ref_is_refused(call_tool: CallTool) -> None:
+    assert call_tool("list_documents", ref=5).data["code"] == "INVALID_ARGUMENTS"
+    assert call_tool("view_document", operations=[{"file": "api.md", "ref": 5}]).is_error
 
 
-def test_settings_that_were_broken_at_a_ref(ask: Ask, repo: Repo) -> None:
+def test_invalid_settings_at_ref_return_error(call_tool: CallTool, repo: Repo) -> None:
     broken = repo.commit({"docyard.toml": "colour = 1\n"})
     repo.commit({"docyard.toml": ""})
     for tool, fields in (("view_document", {"file": "api.md"}), ("list_documents", {})):
-        answer = ask(tool, **fields, ref=broken)
+        answer = call_tool(tool, **fields, ref=broken)
         assert answer.data["code"] == "INVALID_CONFIG"
         assert "another ref" in answer.data["fix"]
 
 
-def test_links_to_a_document_at_a_ref_never_move_the_graph(ask: Ask, repo: Repo, first: str) -> None:
+def test_view_at_ref_does_not_change_link_graph(call_tool: CallTool, repo: Repo, first: str) -> None:
     repo.commit({"linking.md": "# Linking\n\n[to it](api.md#endpoints)\n"})
-    assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1
-    assert "links" not in ask("view_document", file="api.md", ref="v1").data
-    assert ask("view_document", file="api.md").data["links"]["backlinks_total"] == 1
+    assert call_tool("view_document", file="api.md").data["links"]["backlinks_total"] == 1
+    assert "links" not in call_tool("view_document", file="api.md", ref="v1").data
+    assert call_tool("view_document", file="api.md").data["links"]["backlinks_total"] == 1
 
 
 @pytest.mark.parametrize(
@@ -224,16 +228,16 @@ def test_links_to_a_document_at_a_ref_never_move_the_graph(ask: Ask, repo: Repo,
         ("get_doc", {"chunk_id": "long.md#all"}),
     ],
 )
-def test_the_parts_of_a_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
+def test_parts_of_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
     was = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
     read = repo.commit({"long.md": was})
     workspace = Workspace.open(repo.path, durable=False)
-    ask = client_of(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
-    first = ask(tool, **fields)
+    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    first = call_tool(tool, **fields)
     assert first.data["commit"] == read
     repo.commit({"long.md": was.replace("then", "now, which is longer")})
     name, following = next_call(first)
-    rest = ask(name, **following)
+    rest = call_tool(name, **following)
     assert rest.data["commit"] == read
     shown = rest.data["chunks"][0]["text"] if tool == "get_doc" else rest.data["content"]
     assert "of then" in shown

@@ -1,4 +1,4 @@
-"""Which tools a server offers, and how a call that no tool takes is answered."""
+"""The tools that a server offers, and errors for unknown tools and arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tools.registry import Toolbox, UnknownTool
 from tools.tool import Tool
 from tools.toolsets import DEFAULT_TOOLSETS, TOOLSETS, ToolsetUnknown, all_tools, choose_toolsets, family
@@ -35,17 +35,17 @@ def offered(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> li
     return [tool["name"] for tool in box.definitions()]
 
 
-def test_the_default_tools_stand_in_their_order(repo: Repo) -> None:
+def test_default_tools_have_fixed_order(repo: Repo) -> None:
     assert offered(repo, None, False) == DEFAULT
     assert offered(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT
 
 
-def test_toolsets_choose(repo: Repo) -> None:
+def test_toolsets_select_their_tools(repo: Repo) -> None:
     assert offered(repo, ("search",), False) == ["search_docs", "get_doc"]
     assert offered(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
 
 
-def test_read_only_keeps_what_never_writes(repo: Repo) -> None:
+def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
     assert offered(repo, None, True) == [
         "list_documents",
         "view_document",
@@ -62,7 +62,7 @@ def test_read_only_keeps_what_never_writes(repo: Repo) -> None:
     ]
 
 
-def test_read_only_calls_of_writers_are_of_unknown_tools(repo: Repo) -> None:
+def test_read_only_server_does_not_know_writing_tools(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
     box = Toolbox(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
     for tool in all_tools():
@@ -72,20 +72,20 @@ def test_read_only_calls_of_writers_are_of_unknown_tools(repo: Repo) -> None:
     assert not hasattr(workspace.git, "put_blob")
 
 
-def test_a_name_that_no_tool_has(ask: Ask) -> None:
+def test_unknown_tool_returns_nearest_names(call_tool: CallTool) -> None:
     with pytest.raises(UnknownTool) as caught:
-        ask("search_doc")
+        call_tool("search_doc")
     assert caught.value.nearest[0] == "search_docs"
 
 
-def test_arguments_that_are_no_object(toolbox: Toolbox) -> None:
+def test_arguments_must_be_an_object(toolbox: Toolbox) -> None:
     answer = toolbox.call("list_documents", ["a"], client="tester")
     assert answer.is_error
     assert answer.data["code"] == "INVALID_ARGUMENTS"
     assert not toolbox.call("list_documents", None, client="tester").is_error
 
 
-def test_toolsets_are_chosen_by_name() -> None:
+def test_toolset_names_are_parsed_and_checked() -> None:
     assert choose_toolsets(None, read_only=False) is None
     assert choose_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
     for wrong in ("serch", "", ",", "search,all"):
@@ -94,14 +94,14 @@ def test_toolsets_are_chosen_by_name() -> None:
         assert "search" in caught.value.fix
 
 
-def test_names_are_unique_and_families_name_themselves() -> None:
+def test_tool_names_are_unique_and_match_their_toolset() -> None:
     tools = all_tools()
     assert len({tool.name for tool in tools}) == len(tools)
     assert all(tool.toolset == name for name in TOOLSETS for tool in family(name))
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
-def test_a_call_with_nothing_is_answered(repo: Repo, tool: Tool) -> None:
+def test_call_without_arguments_returns_usage_or_result(repo: Repo, tool: Tool) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
     answer = toolbox.call(tool.name, {}, client="tester")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tests.tools.snapshots import FOLDER, text_of
 from tools.arguments import input_schema
 from tools.registry import Toolbox
@@ -68,43 +68,43 @@ def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
 
 
 @every_tool
-def test_a_schema_is_one_that_every_host_takes(tool: Tool) -> None:
+def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
     assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
     lint(input_schema(tool.arguments))
 
 
 @every_tool
-def test_every_field_says_what_it_is(tool: Tool) -> None:
+def test_every_field_has_a_description(tool: Tool) -> None:
     for name, field in input_schema(tool.arguments)["properties"].items():
         assert field.get("description") or name in SELF_EVIDENT, name
 
 
 @every_tool
-def test_the_snapshot_is_what_a_client_sees(tool: Tool) -> None:
+def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
     found = file.read_text(encoding="utf-8") if file.exists() else ""
     assert found == text_of(tool), "review it, then run python -m tests.tools.snapshots"
 
 
-def test_no_snapshot_is_left_of_a_tool_that_is_gone() -> None:
+def test_no_snapshot_of_removed_tool_exists() -> None:
     assert {file.stem for file in FOLDER.glob("*.json")} == {tool.name for tool in all_tools()}
 
 
-def test_the_values_that_are_indexed_fit_the_lint_too(toolbox: Toolbox, ask: Ask) -> None:
-    ask("tag_document", file="api.md", tags=["backend", "v2"])
-    ask("search_docs", query="things")
+def test_schemas_with_indexed_values_pass_lint(toolbox: Toolbox, call_tool: CallTool) -> None:
+    call_tool("tag_document", file="api.md", tags=["backend", "v2"])
+    call_tool("search_docs", query="things")
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
     lint(search["inputSchema"])
     assert search["inputSchema"]["properties"]["tags"]["enum"] == ["backend", "v2"]
     assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
 
 
-def test_the_default_tools_cost_little(toolbox: Toolbox) -> None:
+def test_default_tools_fit_token_budget(toolbox: Toolbox) -> None:
     assert len(json.dumps(toolbox.definitions()).encode()) <= BUDGET
 
 
 @every_tool
-def test_usage_and_example_fit_the_schema(tool: Tool) -> None:
+def test_usage_and_example_match_schema(tool: Tool) -> None:
     assert tool.usage({})
     example = tool.example({})
     assert set(example) <= set(tool.arguments.model_fields)

@@ -1,4 +1,4 @@
-"""Declared keys: what a host sees of them, how they filter, and what a wrong one is answered."""
+"""Declared taxonomy keys: their schemas, their filters and their errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tests.tools.test_hostile_arguments import holds
 from tests.tools.test_schema import lint
 from tools.registry import Toolbox
@@ -42,27 +42,27 @@ def declared(repo: Repo) -> Repo:
 def properties(toolbox: Toolbox) -> dict[str, Any]:
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
     schema = search["inputSchema"]
-    lint(schema, "[A-Za-z0-9_.-]{1,64}")  # what every host takes; our own fields keep to less
+    lint(schema, "[A-Za-z0-9_.-]{1,64}")  # accepted by every host; our own fields use less
     assert schema["required"] == ["query"]
     found: dict[str, Any] = schema["properties"]
     return found
 
 
-def found(ask: Ask, **filters: object) -> list[str]:
-    answer = ask("search_docs", query="quagga", **filters)
+def found(call_tool: CallTool, **filters: object) -> list[str]:
+    answer = call_tool("search_docs", query="quagga", **filters)
     assert not answer.is_error, answer.data
     return sorted(hit["filepath"] for hit in answer.data["hits"])
 
 
-def test_each_key_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, ask: Ask) -> None:
+def test_key_schema_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, call_tool: CallTool) -> None:
     before = properties(toolbox)
     assert before["language"] == {"type": "string", "description": "Filter results by programming language."}
-    ask("search_docs", query="quagga")
+    call_tool("search_docs", query="quagga")
     after = properties(toolbox)
     assert list(after)[:4] == ["query", "limit", "cursor", "ref"]
     assert after["language"]["enum"] == ["Go", "c", "java"]
     assert after["language"]["description"] == "Filter results by programming language."
-    # Without a description of its own, and nothing that stands for any value.
+    # It has a default description, and no value for any value.
     assert after["Sdk-version"] == {
         "type": "string",
         "description": "Filter results by Sdk-version.",
@@ -70,34 +70,34 @@ def test_each_key_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, ask
     }
     assert after["type"]["enum"] == ["api_spec", "guide"]
     assert after["tags"]["enum"] == ["Old"]
-    # What is not declared is none, and what has no value yet is a plain string.
+    # An undeclared key is not a field, and a key without values is a plain string.
     assert "level" not in after
     assert "enum" not in after["unused"]
 
 
-def test_a_key_with_many_values_is_a_plain_string_with_a_hint(
-    declared: Repo, toolbox: Toolbox, ask: Ask
+def test_key_with_many_values_is_plain_string_with_hint(
+    declared: Repo, toolbox: Toolbox, call_tool: CallTool
 ) -> None:
     many = {f"n/{number}.md": f"---\nlanguage: l{number}\n---\n# N\n" for number in range(513)}
     declared.commit(many)
-    assert len(found(ask)) == 3
+    assert len(found(call_tool)) == 3
     language = properties(toolbox)["language"]
     assert "enum" not in language
     assert language["description"].startswith("Filter results by programming language. Not all values are")
-    assert found(ask, language="Go") == ["guides/new.md", "guides/old/a.md"]
-    answer = ask("search_docs", query="quagga", language="l5122")
+    assert found(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
+    answer = call_tool("search_docs", query="quagga", language="l5122")
     assert answer.data["code"] == "UNKNOWN_FILTER_VALUE"
     assert "l512" in answer.data["nearest"]
     assert (len(answer.data["known"]), answer.data["known_total"]) == (50, 516)
 
 
-def test_a_filter_keeps_what_has_the_value(declared: Repo, ask: Ask) -> None:
-    assert found(ask) == ["guides/new.md", "guides/old/a.md", "guides/own.md"]
-    assert found(ask, language="Go") == ["guides/new.md", "guides/old/a.md"]
-    assert found(ask, language="java", type="guide") == ["guides/old/a.md"]
-    assert found(ask, language=None, tags="Old") == ["guides/old/a.md"]
-    assert found(ask, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
-    [hit] = ask("search_docs", query="quagga", language="java").data["hits"]
+def test_filter_returns_documents_with_value(declared: Repo, call_tool: CallTool) -> None:
+    assert found(call_tool) == ["guides/new.md", "guides/old/a.md", "guides/own.md"]
+    assert found(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
+    assert found(call_tool, language="java", type="guide") == ["guides/old/a.md"]
+    assert found(call_tool, language=None, tags="Old") == ["guides/old/a.md"]
+    assert found(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
+    [hit] = call_tool("search_docs", query="quagga", language="java").data["hits"]
     assert hit["metadata"] == {
         "language": "java, Go",
         "Sdk-version": "1.1",
@@ -106,9 +106,9 @@ def test_a_filter_keeps_what_has_the_value(declared: Repo, ask: Ask) -> None:
     }
 
 
-def test_documents_are_listed_by_the_values_that_searches_have(declared: Repo, ask: Ask) -> None:
+def test_list_filters_agree_with_search_filters(declared: Repo, call_tool: CallTool) -> None:
     def listed(**filters: object) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = ask("list_documents", **filters).data["documents"]
+        found: list[dict[str, Any]] = call_tool("list_documents", **filters).data["documents"]
         return found
 
     guides = listed(type="guide")
@@ -131,10 +131,10 @@ def test_documents_are_listed_by_the_values_that_searches_have(declared: Repo, a
         ({"level": "hard"}, "INVALID_ARGUMENTS", "level"),
     ],
 )
-def test_a_wrong_filter_is_explained(
-    declared: Repo, ask: Ask, fields: dict[str, object], code: str, field: str | None
+def test_invalid_filter_returns_error_with_fix(
+    declared: Repo, call_tool: CallTool, fields: dict[str, object], code: str, field: str | None
 ) -> None:
-    answer = ask("search_docs", query="quagga", **fields)
+    answer = call_tool("search_docs", query="quagga", **fields)
     assert answer.is_error
     holds(answer, TOOL)
     assert (answer.data["code"], answer.data.get("field")) == (code, field)
@@ -145,30 +145,32 @@ def test_a_wrong_filter_is_explained(
         assert set(answer.data["known"]) >= {"query", "type", "tags", "language", "Sdk-version", "unused"}
 
 
-def test_a_misspelt_key_names_the_nearest(declared: Repo, ask: Ask) -> None:
-    assert ask("search_docs", query="quagga", langauge="Go").data["nearest"] == ["language"]
+def test_misspelt_key_returns_nearest_key(declared: Repo, call_tool: CallTool) -> None:
+    assert call_tool("search_docs", query="quagga", langauge="Go").data["nearest"] == ["language"]
 
 
-def test_what_the_tip_no_longer_declares_is_unknown(declared: Repo, toolbox: Toolbox, ask: Ask) -> None:
-    assert found(ask, language="c") == ["guides/own.md"]
+def test_undeclared_key_is_unknown_after_removal(
+    declared: Repo, toolbox: Toolbox, call_tool: CallTool
+) -> None:
+    assert found(call_tool, language="c") == ["guides/own.md"]
     declared.commit({"docyard.toml": "[taxonomy.Sdk-version]\n"})
-    assert ask("search_docs", query="quagga", language="c").data["code"] == "INVALID_ARGUMENTS"
-    assert found(ask, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
+    assert call_tool("search_docs", query="quagga", language="c").data["code"] == "INVALID_ARGUMENTS"
+    assert found(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
     assert "language" not in properties(toolbox)
 
 
-def test_settings_that_broke_hide_no_tools(declared: Repo, toolbox: Toolbox, ask: Ask) -> None:
+def test_invalid_settings_hide_no_tools(declared: Repo, toolbox: Toolbox, call_tool: CallTool) -> None:
     declared.commit({"docyard.toml": "[taxonomy.limit]\n"})
     assert list(properties(toolbox)) == ["query", "limit", "cursor", "ref", "path", "type", "tags"]
-    answer = ask("search_docs", query="quagga", language="c")
+    answer = call_tool("search_docs", query="quagga", language="c")
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_CONFIG", "taxonomy.limit")
 
 
 @pytest.mark.parametrize("key", ["text", "key", "title", "facet_text", "properties", "next_cursor"])
-def test_a_key_may_be_called_like_a_part_of_the_index(repo: Repo, ask: Ask, key: str) -> None:
+def test_key_may_have_name_of_index_field(repo: Repo, call_tool: CallTool, key: str) -> None:
     repo.commit(
         {"docyard.toml": f"[taxonomy.{key}]\n", "a.md": f"---\n{key}: lemur\n---\n# A\n\nA quagga.\n"}
     )
-    assert found(ask, **{key: "lemur"}) == ["a.md"]
-    assert ask("search_docs", query="lemur").data["hits"] == []
-    assert ask("search_docs", query="quagga", **{key: "quagga"}).data["code"] == "UNKNOWN_FILTER_VALUE"
+    assert found(call_tool, **{key: "lemur"}) == ["a.md"]
+    assert call_tool("search_docs", query="lemur").data["hits"] == []
+    assert call_tool("search_docs", query="quagga", **{key: "quagga"}).data["code"] == "UNKNOWN_FILTER_VALUE"

@@ -1,10 +1,10 @@
-"""Documents of every size that are nasty to read: each family takes a size, and gives about as many parts."""
+"""Adversarial documents by family and size: each family returns about as many parts as its size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-NASTY: dict[str, Callable[[int], bytes]] = {
+ADVERSARIAL: dict[str, Callable[[int], bytes]] = {
     "equal headings": lambda n: b"## Errors\n" * n,
     "equal anchors": lambda n: b"## A {#same}\n" * n,
     "anchored headings": lambda n: b"".join(b"## E {#e%d}\n" % number for number in range(n)),

@@ -1,7 +1,7 @@
-"""Examples written as documents: `tests/cases/*.md`, each a heading, fences that say what happens, and prose.
+"""Examples in Markdown (`tests/cases/*.md`): each is a heading, fences with inputs and results, and prose.
 
-What cannot be seen in a fence is written so: `␍` a carriage return, `␉` a tab, `␠` a space, `␀` a NUL,
-`⟨BOM⟩` a byte-order mark, and `⟨end⟩` at the end where the last line has no line ending.
+Invisible characters in a fence are written as `␍` (carriage return), `␉` (tab), `␠` (space), `␀` (NUL),
+`⟨BOM⟩` (byte-order mark), and `⟨end⟩` at the end if the last line has no line ending.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _SIGNS = {"␍": "\r", "␉": "\t", "␠": " ", "␀": "\0", "⟨BOM⟩": "\ufef
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An example: its name, and what its fences hold by their first word."""
+    """An example: its name, and the content of its fences by their first word."""
 
     name: str
     line: int
     fences: Mapping[str, str]
 
     def data(self, fence: str) -> bytes:
-        """The bytes of a document."""
+        """Return the bytes of a document."""
         text = self.fences[fence]
         for sign, meaning in _SIGNS.items():
             text = text.replace(sign, meaning)
         return text.encode()
 
     def json(self, fence: str) -> Any:
-        """What a fence of JSON says."""
+        """Return the value of a JSON fence."""
         return json.loads(self.fences[fence])
 
 
 def read_cases(name: str) -> list[Any]:
-    """The examples of a file, as parameters of a test."""
+    """Return the examples of a file, as parameters of a test."""
     tokens = MarkdownIt("commonmark").parse((FOLDER / name).read_text(encoding="utf-8"))
     cases: list[Any] = []
     title, line, fences = "", 0, dict[str, str]()

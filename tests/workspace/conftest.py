@@ -12,5 +12,5 @@ from tests.repositories import Repo
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """A normal repository with `repositories.FILES` committed on `main`."""
+    """Return a normal repository with `repositories.FILES` committed on `main`."""
     return repositories.normal(tmp_path / "repo")

@@ -1,4 +1,4 @@
-"""Documents that look like what people write, and like what they should not: a strategy for Hypothesis."""
+"""A Hypothesis strategy for documents: ordinary ones, and ones with unusual bytes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ front_matter = st.sampled_from(
     ]
 )
 
-# What no editor should write, and files hold: other line ends, halves of characters, what is not to be seen.
+# Bytes that editors should not write but files contain: other line ends, partial and invisible characters.
 ODD = (
     b"\n",
     b"\r",
@@ -140,7 +140,7 @@ ODD = (
 
 @st.composite
 def texts(draw: st.DrawFn) -> bytes:
-    """The bytes of a document: pieces of every kind, in any order, any line ending, and odd bytes."""
+    """Draw the bytes of a document: pieces of every kind and order, any line ending, and unusual bytes."""
     pieces = draw(st.lists(st.one_of(headings, setext, tasks, others, others), max_size=14))
     text = draw(front_matter) + draw(st.sampled_from(["\n", "\n", "\n\n"])).join(pieces)
     text += draw(st.sampled_from(["", "\n", "\n\n", "  "]))
@@ -157,5 +157,5 @@ documents = texts().map(lambda data: Document.parse(data, "doc.md"))
 
 
 def revised(document: Document, operation: DocumentOperation) -> Document:
-    """The document after an operation, which may fail."""
+    """Return the document after an operation, which may fail."""
     return operation.revise(document, STYLE)[0]

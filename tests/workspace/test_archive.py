@@ -1,4 +1,4 @@
-"""The documents of a tree in a folder of packs, read as a workspace is."""
+"""Archives: the documents of one tree in a folder of packs, read like a workspace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def folder(repo: Repo, tmp_path: Path) -> Path:
-    """A folder that has the objects of the repository in packs, and nothing else of it."""
+    """Return a folder that has only the objects of the repository, in packs."""
     repo.git("repack", "-adq")
     packs = tmp_path / "site" / "objects" / "pack"
     packs.mkdir(parents=True)
@@ -41,7 +41,7 @@ def tree(repo: Repo) -> str:
     return repo.git("rev-parse", "HEAD^{tree}").strip()
 
 
-def test_its_documents_are_those_of_the_tree(repo: Repo, folder: Path, tree: str) -> None:
+def test_archive_documents_equal_tree_documents(repo: Repo, folder: Path, tree: str) -> None:
     archive = Archive(folder, tree, repo.head())
     there = Workspace.open(repo.path).snapshot()
     snapshot = archive.snapshot()
@@ -58,7 +58,7 @@ def test_its_documents_are_those_of_the_tree(repo: Repo, folder: Path, tree: str
     assert archive.author() == ("Docyard", "docyard@localhost")
 
 
-def test_its_only_ref_is_the_commit_that_it_came_from(repo: Repo, folder: Path, tree: str) -> None:
+def test_ref_other_than_source_commit_is_refused(repo: Repo, folder: Path, tree: str) -> None:
     commit = repo.head()
     archive = Archive(folder, tree, commit)
     for ref in (None, "", " ", "HEAD", commit, commit.upper(), commit[:7]):
@@ -71,7 +71,7 @@ def test_its_only_ref_is_the_commit_that_it_came_from(repo: Repo, folder: Path, 
         Archive(folder, tree).at(commit)
 
 
-def test_without_a_commit_none_is_named_and_the_content_is_its_tree(folder: Path, tree: str) -> None:
+def test_archive_without_commit_has_content_of_tree(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree)
     content = archive.content()
     assert archive.snapshot().commit is None
@@ -80,7 +80,7 @@ def test_without_a_commit_none_is_named_and_the_content_is_its_tree(folder: Path
     assert content.snapshot().documents == archive.snapshot().documents
 
 
-def test_what_is_not_there_is_not_found(folder: Path, tree: str) -> None:
+def test_missing_document_or_tree_raises_error(folder: Path, tree: str) -> None:
     snapshot = Archive(folder, tree).snapshot()
     with pytest.raises(DocumentNotFound) as caught:
         snapshot.document("guides/setpu.md")
@@ -90,7 +90,7 @@ def test_what_is_not_there_is_not_found(folder: Path, tree: str) -> None:
     assert "git fsck" not in damaged.value.fix
 
 
-def test_old_paths_lead_on_by_a_list(folder: Path, tree: str) -> None:
+def test_old_path_is_resolved_by_move_list(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree, None, {"old.md": "README.md", "lost.md": "nowhere.md"})
     snapshot = archive.snapshot()
     move = archive.moves().find(snapshot, "old.md")
@@ -99,18 +99,18 @@ def test_old_paths_lead_on_by_a_list(folder: Path, tree: str) -> None:
     assert archive.moves().find(snapshot, "lost.md") is None
 
 
-def test_another_process_opens_the_folder_for_itself(repo: Repo, folder: Path, tree: str) -> None:
+def test_unpickled_archive_reader_reads_documents(repo: Repo, folder: Path, tree: str) -> None:
     for reader in (PackedReader(folder, tree), GitReader(repo.path)):
         again = pickle.loads(pickle.dumps(reader))
         assert Snapshot(again, tree if isinstance(reader, PackedReader) else repo.head()).read("README.md")
 
 
-def test_a_writer_becomes_a_reader_in_another_process(repo: Repo) -> None:
+def test_unpickled_writer_is_read_only(repo: Repo) -> None:
     writer = Workspace.open(repo.path).git
     assert type(pickle.loads(pickle.dumps(writer))) is GitReader
 
 
-def test_what_is_held_is_readable_when_its_file_is_gone(folder: Path, tree: str) -> None:
+def test_held_archive_is_readable_after_file_deletion(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree)
     archive.hold()
     for file in (folder / "objects" / "pack").iterdir():
@@ -118,8 +118,8 @@ def test_what_is_held_is_readable_when_its_file_is_gone(folder: Path, tree: str)
     assert {path: archive.snapshot().read(path).decode() for path in FILES} == FILES
 
 
-def test_nothing_outside_the_packs_is_read(repo: Repo, folder: Path) -> None:
-    """Neither by an alternate nor as a loose object, which a folder from elsewhere may bring along."""
+def test_objects_outside_packs_are_ignored(repo: Repo, folder: Path) -> None:
+    """A foreign folder may contain alternates and loose objects; both are ignored."""
     id = _loose(repo, folder)
     info = folder / "objects" / "info"
     info.mkdir()
@@ -130,7 +130,7 @@ def test_nothing_outside_the_packs_is_read(repo: Repo, folder: Path) -> None:
         reader.blob(id)
 
 
-def test_no_configuration_and_no_ref_counts(repo: Repo, folder: Path, tree: str) -> None:
+def test_configuration_and_refs_in_folder_are_ignored(repo: Repo, folder: Path, tree: str) -> None:
     (folder / "config").write_text("[user]\n\tname = Somebody\n\temail = some@body\n")
     (folder / "HEAD").write_text(f"{repo.head()}\n")
     reader = PackedReader(folder, tree)
@@ -142,7 +142,7 @@ def test_no_configuration_and_no_ref_counts(repo: Repo, folder: Path, tree: str)
     assert reader.worktree_at(folder) is None
 
 
-def test_a_changed_byte_of_an_object_is_found(folder: Path, tree: str) -> None:
+def test_changed_object_byte_is_detected(folder: Path, tree: str) -> None:
     [pack] = (folder / "objects" / "pack").glob("*.pack")
     data = pack.read_bytes()
     right = dict(FILES)

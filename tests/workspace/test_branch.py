@@ -1,4 +1,4 @@
-"""What the branches of one repository share, and what each has for itself."""
+"""Objects that branches of one repository share, and objects that each has of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspace.workspace import Workspace
 pytestmark = pytest.mark.smoke
 
 
-def test_another_branch_is_of_the_same_class(repo: Repo) -> None:
+def test_other_branch_has_same_class(repo: Repo) -> None:
     repo.git("branch", "other")
     git = GitReader(repo.path)
     assert type(Branch(git).on("other")) is Branch
@@ -24,17 +24,17 @@ def test_another_branch_is_of_the_same_class(repo: Repo) -> None:
     assert (other.served, workspace.served) == (workspace, workspace)
 
 
-def test_branches_share_what_is_made_for_the_repository(repo: Repo) -> None:
+def test_branches_of_repository_share_lock_and_services(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
     other = workspace.on("other")
-    assert other.turn is workspace.turn
+    assert other.writer_lock is workspace.writer_lock
     assert other.history() is workspace.history()
-    assert other.reviewing() is workspace.reviewing()
+    assert other.proposal_reviews() is workspace.proposal_reviews()
     assert other.inbound is workspace.inbound
 
 
-def test_each_branch_guards_its_own_writes(repo: Repo) -> None:
+def test_each_branch_has_own_guards(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
     other = workspace.on("other")

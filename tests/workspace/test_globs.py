@@ -1,4 +1,4 @@
-"""Globs: one meaning, told apart from what is none."""
+"""Globs: matching, and the reasons why a text is not a glob."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), mi
         ("?.md", "é.md", True),
     ],
 )
-def test_what_a_glob_stands_for(glob: str, path: str, matches: bool) -> None:
+def test_glob_matches_expected_paths(glob: str, path: str, matches: bool) -> None:
     assert Glob.compile(glob).matches(path) is matches
 
 
-def plainly(glob: str, path: str) -> bool:
-    """The same by the standard library: each `**/` kept as `*/`, or taken out."""
+def matches_by_fnmatch(glob: str, path: str) -> bool:
+    """Match by `fnmatch`, with each `**/` replaced by `*/` or removed."""
     if mark := re.search(r"(?:^|(?<=/))\*\*/", glob):
-        readings = (glob[: mark.start()] + kept + glob[mark.end() :] for kept in ("", "*/"))
-        return any(plainly(reading, path) for reading in readings)
+        readings = (glob[: mark.start()] + part + glob[mark.end() :] for part in ("", "*/"))
+        return any(matches_by_fnmatch(reading, path) for reading in readings)
     folder = glob.rstrip("/")
     is_named = path == folder or path.startswith(folder + "/")
     return is_named or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
 
 
 @given(st.lists(PIECES, min_size=1, max_size=6).map("".join), PATHS)
-def test_it_is_what_the_standard_library_says_of_each_reading(glob: str, path: str) -> None:
+def test_glob_equals_fnmatch_of_each_expansion(glob: str, path: str) -> None:
     if glob.count("**/") <= 2:
-        assert Glob.compile(glob).matches(path) is plainly(glob, path)
+        assert Glob.compile(glob).matches(path) is matches_by_fnmatch(glob, path)
 
 
 @given(st.text(max_size=40), PATHS)
-def test_any_text_can_be_asked(glob: str, path: str) -> None:
+def test_any_text_compiles_and_matches(glob: str, path: str) -> None:
     assert isinstance(Glob.compile(glob).matches(path), bool)
 
 
@@ -87,15 +87,15 @@ def test_any_text_can_be_asked(glob: str, path: str) -> None:
         ("**/a/" * 5, "has more than 4"),
     ],
 )
-def test_what_is_no_glob(glob: str, reason: str) -> None:
+def test_invalid_glob_has_reason(glob: str, reason: str) -> None:
     assert (find_problem(glob) or "").startswith(reason)
 
 
 @loop_over("glob", ["a", "*", "**/a", "[]a]", "[!]a]", "a]", "..a", "a/..b/", "**/a/" * 4])
-def test_what_is_one(glob: str) -> None:
+def test_valid_glob_has_no_problem(glob: str) -> None:
     assert find_problem(glob) is None
 
 
-def test_no_glob_goes_back_for_every_star() -> None:
-    """Each star could try every place, and all of them together: that would not end."""
+def test_glob_of_many_stars_does_not_backtrack() -> None:
+    """Backtracking over all stars together would take exponential time."""
     assert not Glob.compile("**/" + "*a" * 400 + "b").matches("a/" * 2_000)

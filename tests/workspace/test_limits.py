@@ -1,4 +1,4 @@
-"""Limits: what is too large is refused with its number, and what a person made larger stays readable."""
+"""Limits: an operation over a limit is refused with its size, and larger existing documents stay readable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def snapshot(repo: Repo) -> Snapshot:
 
 
 def error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
-    """The limit that an operation passes; None if it is done."""
+    """Return the error of an operation that exceeds a limit; None if the operation succeeds."""
     [step] = plan(snapshot, [operation], Mode.EACH, STYLE).steps
     assert step.error is None or isinstance(step.error, LimitExceeded)
     return step.error
@@ -59,7 +59,7 @@ def append(file: str, content: str) -> AppendContent:
         (append("deeper.md", "> " * 9 + "b"), 3, 9, "nesting"),
     ],
 )
-def test_what_would_be_too_large_is_refused(
+def test_operation_over_a_limit_is_refused(
     snapshot: Snapshot, operation: Operation, limit: int, actual: int, setting: str
 ) -> None:
     found = error(snapshot, operation)
@@ -79,11 +79,11 @@ def test_what_would_be_too_large_is_refused(
         CompleteTask(file="deeper.md", slug="after[0]"),
     ],
 )
-def test_what_does_not_grow_beyond_a_limit_is_written(snapshot: Snapshot, operation: Operation) -> None:
+def test_operation_that_does_not_grow_beyond_limit_succeeds(snapshot: Snapshot, operation: Operation) -> None:
     assert error(snapshot, operation) is None
 
 
-def test_a_call_is_refused_as_a_whole(snapshot: Snapshot) -> None:
+def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
     for operations, limit in (
         ([append("small.md", "a")] * 4, 3),
         ([append("small.md", "a" * 1600)] * 2, 3000),
@@ -94,14 +94,14 @@ def test_a_call_is_refused_as_a_whole(snapshot: Snapshot) -> None:
 
 
 @loop_over("ending", ["\n", "\r", "\r\n"])
-def test_a_text_of_too_many_lines_is_not_read(ending: str) -> None:
+def test_text_of_too_many_lines_is_refused(ending: str) -> None:
     Document.parse((ending * (MAX_LINES // 10)).encode())
     with pytest.raises(LimitExceeded) as caught:
         Document.parse((ending * (MAX_LINES + 1)).encode(), "large.md")
     assert caught.value.details["limit"] == MAX_LINES
 
 
-def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
     assert len(Document.parse(b"# A\n" * 100).sections) == 100
     for bomb in (b"# A\n" * 101, b"- " * 40 + b"a\n" + (b"- " * 40 + b"a\n") * 3, b"-\n\n" * 200):
@@ -119,7 +119,7 @@ MERGES = "a: &a0 {k: v}\n" + "".join(f"b{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}
      "a: " + "[" * 60 + "]" * 60 + "\n", "a: " + "x" * 70_000 + "\n"],
     ids=["laughs", "merges", "itself", "itself in a mapping", "nothing", "brackets", "long"],
 )  # fmt: skip
-def test_front_matter_that_never_ends_is_refused(source: str) -> None:
+def test_recursive_front_matter_is_refused(source: str) -> None:
     with pytest.raises(InvalidFrontMatter) as caught:
         read(source)
     assert caught.value.fix
@@ -131,7 +131,7 @@ def test_front_matter_that_never_ends_is_refused(source: str) -> None:
 
 
 @loop_over("value", ["0x" + "f" * 5000, "1" + ":10" * 3000, "0b" + "1" * 20_000, "1" * 5000, "1e999999"])
-def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> None:
+def test_front_matter_number_out_of_range_does_not_fail(value: str) -> None:
     document = Document.parse(
         f"---\ntitle: {value}\ntags: [{value}, b]\ntype: {value}\n---\n".encode(), "x.md"
     )
@@ -140,12 +140,12 @@ def test_a_number_that_cannot_be_shown_is_no_title_and_no_bug(value: str) -> Non
     assert document.type is None or document.front_matter_error or value == "1e999999"
 
 
-def test_aliases_that_end_are_read() -> None:
+def test_finite_yaml_aliases_are_read() -> None:
     assert read("a: &a [x]\nb: *a\nc: {<<: {d: 1}}\n") == {"a": ["x"], "b": ["x"], "c": {"d": 1}}
 
 
-def test_a_call_that_reads_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each operation reads its document again, so many in a large one would take minutes."""
+def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each operation parses its document again, so many operations on a large one would take minutes."""
     monkeypatch.setattr(config, "CALL_READS", 1_500)
     operations = [append("small.md", "word " * 80 + str(number)) for number in range(3)]
     assert plan(snapshot, operations[:2], Mode.EACH, STYLE).changes

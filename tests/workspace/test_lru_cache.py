@@ -1,4 +1,4 @@
-"""Cached values stay within bounds, and are those that were made."""
+"""LRU cache: cached values are the computed ones, and stay within the capacity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from workspace.lru_cache import LRUCache
 
 
-def test_least_recently_used_value_goes_first_by_weight() -> None:
+def test_least_recently_used_value_is_evicted_first_by_weight() -> None:
     cache: LRUCache[int, str] = LRUCache(4, len)
     first, second = cache.get(1, lambda: "".join("ab")), cache.get(2, lambda: "cd")
     assert cache.get(1, lambda: "new") is first
@@ -21,14 +21,14 @@ def test_least_recently_used_value_goes_first_by_weight() -> None:
     assert cache.get(4, lambda: "again") == "again"
 
 
-def test_least_recently_used_value_goes_first_by_number() -> None:
+def test_least_recently_used_value_is_evicted_first_by_count() -> None:
     cache: LRUCache[int, int] = LRUCache(2)
     for key in (1, 2, 1, 3):
         cache.get(key, int, key)
     assert [cache.get(key, lambda: -1) for key in (1, 3, 2)] == [1, 3, -1]
 
 
-def test_value_that_cannot_be_made_is_not_cached() -> None:
+def test_failed_computation_is_not_cached() -> None:
     cache: LRUCache[str, int] = LRUCache(2)
     with pytest.raises(ValueError, match="invalid"):
         cache.get("a", int, "x")

@@ -1,4 +1,4 @@
-"""Which paths Docyard writes, and that one which it does not write leaves no trace."""
+"""Valid and invalid paths; a refused path leaves no trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from templates import builtin_types
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
@@ -45,13 +45,13 @@ BAD = [
 
 
 @loop_over("path", GOOD)
-def test_good_paths_stay_as_they_are(path: str) -> None:
+def test_valid_paths_are_unchanged(path: str) -> None:
     assert check_path(path) == path
     assert check_path("./" + path) == path
 
 
 @loop_over("path", BAD, ids=ascii)
-def test_bad_paths_are_refused_with_a_reason(path: str) -> None:
+def test_invalid_paths_are_refused_with_a_reason(path: str) -> None:
     with pytest.raises(InvalidPath) as error:
         check_path(path)
     assert error.value.code == "INVALID_PATH"
@@ -63,7 +63,7 @@ def test_bad_paths_are_refused_with_a_reason(path: str) -> None:
 
 
 @given(st.text(alphabet="abgit.GIT~1/\\: \u200c\ud800\0", max_size=12))
-def test_nothing_that_passes_can_leave_the_workspace(path: str) -> None:
+def test_valid_path_stays_inside_workspace(path: str) -> None:
     try:
         checked = check_path(path)
     except InvalidPath:
@@ -81,13 +81,13 @@ def test_nothing_that_passes_can_leave_the_workspace(path: str) -> None:
         max_size=20,
     )
 )
-def test_what_passes_is_a_file_of_its_own_below_the_workspace(path: str) -> None:
+def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
     try:
         checked = check_path(path)
     except InvalidPath as error:
         str(error.details).encode()
         return
-    # As Windows reads it: separators of both kinds, no spaces or dots at the end, no streams, no devices.
+    # As on Windows: separators of both kinds, no spaces or dots at the end, no streams, no devices.
     parts = [part.rstrip(". ").partition(":")[0] for part in checked.replace("\\", "/").split("/")]
     assert all(parts)
     assert "con" not in {part.split(".")[0].strip().lower() for part in parts}
@@ -97,14 +97,14 @@ def test_what_passes_is_a_file_of_its_own_below_the_workspace(path: str) -> None
 
 
 @loop_over("name", ["a?.md", "a<b>.md", 'a"b.md', "a|b.md", "a*.md", "a\u202eb.md", "a\u200b.md"])
-def test_a_name_that_a_person_gave_can_be_used_and_is_given_to_no_new_file(name: str) -> None:
+def test_legacy_name_is_readable_but_not_creatable(name: str) -> None:
     assert check_path(name) == name
     with pytest.raises(InvalidPath):
         check_new_path(name)
 
 
 @given(st.text(alphabet="aAéÉß\u017fİ\u0131Σ\u03c3ς\uff4b\u212aÅk\u0301\u030a\u200c", max_size=8))
-def test_twins_are_the_same_in_every_form(name: str) -> None:
+def test_folded_name_is_equal_in_every_unicode_form(name: str) -> None:
     for form in ("NFC", "NFD"):
         assert fold_name(unicodedata.normalize(form, name)) == fold_name(name)
     assert fold_name(name.lower()) == fold_name(name) or "İ" in name
@@ -133,7 +133,7 @@ def create(title: str, folder: str = "") -> CreateDocument:
         ("DEEP/DOWN/X.MD", "x"),
     ],
 )  # fmt: skip
-def test_a_twin_of_a_file_or_folder_is_not_made(overlay: Overlay, folder: str, title: str) -> None:
+def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, title: str) -> None:
     with pytest.raises(PathExists):
         create(title, folder).apply(overlay, STYLE)
     assert overlay.changes() == {}
@@ -149,7 +149,7 @@ def test_a_twin_of_a_file_or_folder_is_not_made(overlay: Overlay, folder: str, t
         (("made", "a/b"), ("other", "A")),
     ],
 )
-def test_a_twin_of_what_the_batch_made_is_not_made(
+def test_path_equal_after_folding_to_batch_path_is_refused(
     overlay: Overlay, first: tuple[str, str], then: tuple[str, str]
 ) -> None:
     create(*first).apply(overlay, STYLE)
@@ -167,7 +167,7 @@ POINTER = (
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Repo:
-    """A repository with a link to a file, a link to a folder, a submodule and a pointer of Git LFS."""
+    """Return a repository with links to a file and a folder, a submodule and a Git LFS pointer."""
     inner = normal(tmp_path / "inner")
     repo = normal(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": POINTER})
     (repo.path / "link.md").symlink_to("real/a.md")
@@ -180,7 +180,7 @@ def mixed(tmp_path: Path) -> Repo:
 
 
 def everything(repo: Repo) -> dict[str, bytes]:
-    """Objects, refs, index and files: each path with its bytes, Docyard's own folder left out."""
+    """Return the bytes of objects, refs, index and files by path, without Docyard's own folder."""
     return {
         path.relative_to(repo.path).as_posix(): path.read_bytes()
         for path in sorted(repo.path.rglob("*"))
@@ -189,7 +189,7 @@ def everything(repo: Repo) -> dict[str, bytes]:
 
 
 def refused(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
-    """The errors of operations of which none may succeed, or leave a trace."""
+    """Return the errors of operations; none of them may succeed or leave a trace."""
     before = everything(repo)
     workspace = Workspace.open(repo.path, durable=False)
     written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
@@ -204,7 +204,7 @@ KINDS: list[Callable[[str], Operation]] = [
 ]
 
 
-def test_what_is_no_document_is_neither_read_nor_written(mixed: Repo) -> None:
+def test_non_document_is_neither_read_nor_written(mixed: Repo) -> None:
     paths = ("link.md", "folder/a.md", "module.md", "large.md")
     snapshot = Snapshot(GitReader(mixed.path), mixed.head())
     for path in paths:
@@ -223,16 +223,18 @@ def test_what_is_no_document_is_neither_read_nor_written(mixed: Repo) -> None:
     assert {error.code for error in refused(mixed, *below, *above)} == {"PATH_EXISTS"}
 
 
-def test_a_bad_path_leaves_no_trace(mixed: Repo) -> None:
+def test_invalid_path_leaves_no_trace(mixed: Repo) -> None:
     operations = [kind(path) for kind in KINDS for path in BAD]
-    # As a folder, an empty text is the workspace's own, and a slash at the end is left out.
+    # As a folder, an empty text is the workspace's root, and a slash at the end is ignored.
     folders = [create("x", path) for path in BAD if path not in ("", ".", "./", "a/")]
     assert {error.code for error in refused(mixed, *operations)} == {"INVALID_PATH"}
     assert {error.code for error in refused(mixed, *folders)} == {"INVALID_PATH"}
 
 
 @settings(
-    max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=scale_examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     st.lists(

@@ -1,4 +1,4 @@
-"""Ids: short, of their own, never mistaken for a commit; and branches that any title may have."""
+"""Proposal ids: short, unique, never a commit prefix; and branch names for any title."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workspace.proposals.actions.repository import build_branch_name
 
 
 @given(st.binary(min_size=5, max_size=5))
-def test_an_id_is_no_beginning_of_a_commit(entropy: bytes) -> None:
+def test_id_is_not_a_commit_prefix(entropy: bytes) -> None:
     id = new_id((), lambda size: entropy[:size])
     assert is_id(id)
     assert len(id) == 8
@@ -22,27 +22,27 @@ def test_an_id_is_no_beginning_of_a_commit(entropy: bytes) -> None:
     assert read_id(id) == read_id(id.upper()) == read_id(f"proposals/{id}-some-words") == id
 
 
-def test_an_id_that_is_taken_is_not_given_again() -> None:
+def test_used_id_is_not_returned() -> None:
     numbers = iter([bytes(5), bytes(5), b"\xff" * 5])
     first = new_id((), lambda _: bytes(5))
     assert new_id({first}, lambda _: next(numbers)) != first
 
 
-def test_ids_differ_without_coordination() -> None:
+def test_uncoordinated_ids_differ() -> None:
     assert len({new_id(()) for _ in range(2_000)}) == 2_000
 
 
-def test_a_key_has_its_id() -> None:
+def test_same_key_gives_same_id() -> None:
     assert derive_id("one") == derive_id("one") != derive_id("two")
     assert is_id(derive_id("\udc80"))
 
 
 @loop_over("text", ["", "main", "deadbeef", "k7m2q9x", "k7m2q9xaa", "k7m2q9xu", "proposals/x", "\u0661" * 8])
-def test_what_is_no_id_is_none(text: str) -> None:
+def test_invalid_id_returns_none(text: str) -> None:
     assert read_id(text) is None
 
 
-def test_letters_that_look_like_digits_are_read_as_these() -> None:
+def test_lookalike_letters_are_read_as_digits() -> None:
     assert read_id(" KOM2Q1XA ") == read_id("kom2qlxa") == read_id("k0m2qixa") == "k0m2q1xa"
 
 
@@ -56,7 +56,7 @@ def test_letters_that_look_like_digits_are_read_as_these() -> None:
         ("日本", "proposals/k7m2q9xa-ri-ben"),
     ],
 )
-def test_a_branch_is_named_after_the_id_and_some_of_the_title(title: str, name: str) -> None:
+def test_branch_name_has_id_and_title_words(title: str, name: str) -> None:
     assert build_branch_name("k7m2q9xa", title) == name
     assert parse_branch_id(name) == "k7m2q9xa"
 
@@ -67,7 +67,7 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> GitReader:
 
 
 @given(st.text())
-def test_git_accepts_the_branch_of_any_title(git: GitReader, title: str) -> None:
+def test_git_accepts_branch_name_of_any_title(git: GitReader, title: str) -> None:
     name = build_branch_name("k7m2q9xa", title)
     assert git.is_branch_name(name)
     assert parse_branch_id(name) == "k7m2q9xa"

@@ -1,4 +1,4 @@
-"""A proposal's id as a ref: its branch's tip, what was merged of it, or why there is nothing to read."""
+"""A proposal's id as a ref: its branch's tip, its merged tip, or an error."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace.proposals.event_writer import AGENT
 from tests.workspace.proposals.review.scene import Scene
-from tests.workspace.proposals.saying import AGENT
 from workspace.proposals.events import Closed
 from workspace.revisions import NoProposedCommit, RefNotFound, find_ref, list_ref_names
 
@@ -25,7 +25,7 @@ def at(scene: Scene, ref: str) -> str:
     return find_ref(scene.workspace, ref)
 
 
-def test_the_tip_of_its_branch(scene: Scene) -> None:
+def test_proposal_id_resolves_to_branch_tip(scene: Scene) -> None:
     tip = scene.store.tip(f"proposals/{ID}")
     for name in (ID, ID.upper(), "kooooool", f"proposals/{ID}", f"proposals/{ID}-any-words", f" {ID} "):
         assert scene.workspace.at(name).commit == tip
@@ -37,7 +37,7 @@ def test_the_tip_of_its_branch(scene: Scene) -> None:
     assert ID in list_ref_names(scene.store)
 
 
-def test_another_branch_of_its_name_does_not_stand_in_for_it(scene: Scene) -> None:
+def test_proposal_id_ignores_other_branch_with_same_id(scene: Scene) -> None:
     other = scene.made({"guide.md": "# Harmless\n"}, scene.first)
     scene.move(ID, other)
     assert at(scene, ID) == scene.store.tip(f"proposals/{ID}")
@@ -45,14 +45,14 @@ def test_another_branch_of_its_name_does_not_stand_in_for_it(scene: Scene) -> No
     assert at(scene, f"proposals/{ID}-other") == other, "a branch that is there is that branch"
 
 
-def test_a_fresh_clone_that_has_only_what_it_fetched(scene: Scene, tmp_path: Path) -> None:
+def test_fresh_clone_resolves_fetched_proposal(scene: Scene, tmp_path: Path) -> None:
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     from workspace.workspace import Workspace
 
     assert find_ref(Workspace.open(tmp_path / "clone"), ID) == scene.store.tip(f"proposals/{ID}")
 
 
-def test_what_was_merged_of_one_whose_branch_is_gone(scene: Scene) -> None:
+def test_merged_proposal_without_branch_resolves_to_merged_tip(scene: Scene) -> None:
     proposal = scene.one(ID)
     merge = scene.merge(proposal)
     scene.move(f"proposals/{ID}", None)
@@ -60,17 +60,17 @@ def test_what_was_merged_of_one_whose_branch_is_gone(scene: Scene) -> None:
     assert at(scene, f"proposals/{ID}") == proposal.tip
 
 
-def test_one_without_anything_to_read_says_why(scene: Scene) -> None:
+def test_proposal_without_commit_raises_error_with_state(scene: Scene) -> None:
     scene.move(f"proposals/{ID}", None)
-    with pytest.raises(NoProposedCommit, match="has no branch any more") as gone:
+    with pytest.raises(NoProposedCommit, match="has no branch any more") as error:
         at(scene, ID)
-    assert gone.value.details == {"proposal": ID, "state": "gone"}
-    scene.speaker.say(Closed(""), by=AGENT, proposal=ID)
-    with pytest.raises(NoProposedCommit, match="is closed, and its branch is gone"):
+    assert error.value.details == {"proposal": ID, "state": "gone"}
+    scene.writer.append(Closed(""), by=AGENT, proposal=ID)
+    with pytest.raises(NoProposedCommit, match="is closed, and its branch was deleted"):
         at(scene, ID)
 
 
-def test_an_id_that_is_none_is_answered_with_those_that_are_open(scene: Scene) -> None:
+def test_unknown_proposal_id_error_lists_open_proposals(scene: Scene) -> None:
     scene.propose("z0000002", {"guide.md": "# Guide\n\nElse.\n"})
     scene.merge(scene.propose("z0000003", {"new.md": "# New\n"}))
     with pytest.raises(RefNotFound) as unknown:

@@ -1,4 +1,4 @@
-"""What a ref may be, and what is said of one that names no commit."""
+"""Refs: all forms that name a commit, and the errors for those that do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import InvalidConfig, WorkspaceError
@@ -20,12 +20,12 @@ from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound,
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
-# Two blobs of these texts have ids that begin with the same four characters.
+# The ids of two blobs with these texts begin with the same four characters.
 ALIKE = ("142", "784")
 
 
 def commit_at(repo: Repo, moment: str, text: str) -> str:
-    """A commit of `a.md` that was made at a moment."""
+    """Commit `a.md` at a given time, and return the commit's id."""
     repo.write({"a.md": text})
     repo.git("add", "-A")
     env = {
@@ -45,7 +45,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def days(repo: Repo) -> list[str]:
-    """Three commits, at noon of the 10th, the 20th and the 30th of January 2026."""
+    """Return three commits, made at noon of the 10th, the 20th and the 30th of January 2026."""
     return [commit_at(repo, f"2026-01-{day}T12:00:00Z", f"# Day {day}\n") for day in (10, 20, 30)]
 
 
@@ -53,7 +53,7 @@ def at(repo: Repo, ref: str, branch: str | None = None) -> str:
     return find_ref(Workspace.open(repo.path, branch=branch), ref)
 
 
-def test_every_name_of_a_commit(repo: Repo, days: list[str]) -> None:
+def test_every_form_of_ref_resolves_to_its_commit(repo: Repo, days: list[str]) -> None:
     first, second, third = days
     repo.git("tag", "v1", first)
     repo.git("tag", "-a", "v2", "-m", "Two", second)
@@ -87,7 +87,7 @@ def test_every_name_of_a_commit(repo: Repo, days: list[str]) -> None:
         assert at(repo, ref) == third, ref
 
 
-def test_the_parents_of_a_merge(repo: Repo, days: list[str]) -> None:
+def test_merge_parents_are_resolved_by_number(repo: Repo, days: list[str]) -> None:
     repo.git("checkout", "-q", "-b", "side", days[0])
     side = repo.commit({"side.md": "# Side\n"})
     repo.git("checkout", "-q", "main")
@@ -115,18 +115,18 @@ def test_the_parents_of_a_merge(repo: Repo, days: list[str]) -> None:
         ("@{9999-12-31T23:59:59Z}", 2),
     ],
 )
-def test_a_date_is_what_was_committed_by_then(repo: Repo, days: list[str], ref: str, which: int) -> None:
+def test_date_resolves_to_newest_earlier_commit(repo: Repo, days: list[str], ref: str, which: int) -> None:
     assert at(repo, ref) == days[which]
 
 
-def test_a_date_is_one_of_the_served_branch(repo: Repo, days: list[str]) -> None:
+def test_date_without_name_refers_to_served_branch(repo: Repo, days: list[str]) -> None:
     repo.git("checkout", "-q", "-b", "other", days[0])
     later = commit_at(repo, "2026-01-15T12:00:00Z", "# Other\n")
     assert at(repo, "@{2026-01-25}", branch="main") == days[1]
     assert at(repo, "@{2026-01-25}", branch="other") == at(repo, "other@{2026-01-25}", branch="main") == later
 
 
-def test_a_date_follows_the_branch(repo: Repo, days: list[str]) -> None:
+def test_date_is_resolved_again_after_branch_moves(repo: Repo, days: list[str]) -> None:
     workspace = Workspace.open(repo.path)
     for _ in range(2):
         assert find_ref(workspace, "@{2026-02-10}") == days[2]
@@ -140,7 +140,7 @@ def test_a_date_follows_the_branch(repo: Repo, days: list[str]) -> None:
     assert len(workspace.dated) <= 100
 
 
-def test_a_date_follows_first_parents(repo: Repo, days: list[str]) -> None:
+def test_date_is_resolved_along_first_parents(repo: Repo, days: list[str]) -> None:
     repo.git("checkout", "-q", "-b", "side", days[0])
     repo.git("rm", "-q", "a.md")
     commit_at(repo, "2026-01-21T12:00:00Z", "# Side\n")
@@ -149,7 +149,7 @@ def test_a_date_follows_first_parents(repo: Repo, days: list[str]) -> None:
     assert at(repo, "@{2026-01-25}") == days[1]
 
 
-def test_before_the_first_commit(repo: Repo, days: list[str]) -> None:
+def test_date_before_first_commit_is_refused(repo: Repo, days: list[str]) -> None:
     with pytest.raises(BeforeHistory) as caught:
         at(repo, "@{2026-01-09}")
     assert caught.value.details["first"] == "2026-01-10T12:00:00Z"
@@ -158,8 +158,8 @@ def test_before_the_first_commit(repo: Repo, days: list[str]) -> None:
 
 
 @pytest.mark.parametrize("ref", ["@{2026-02-31}", "@{2026-13-01}", "@{0000-01-01}", "@{2026-01-31T24:01}"])
-def test_a_date_that_no_calendar_has(repo: Repo, days: list[str], ref: str) -> None:
-    with pytest.raises(RefNotFound, match="no calendar"):
+def test_invalid_calendar_date_is_refused(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound, match="not a calendar date"):
         at(repo, ref)
 
 
@@ -182,13 +182,13 @@ def test_a_date_that_no_calendar_has(repo: Repo, days: list[str], ref: str) -> N
         "@{2026-01-31}@{2026-01-31}",
     ],
 )
-def test_reflogs_and_other_dates_are_not_understood(repo: Repo, days: list[str], ref: str) -> None:
-    with pytest.raises(RefNotFound, match="is no date") as caught:
+def test_reflog_and_unknown_date_forms_are_refused(repo: Repo, days: list[str], ref: str) -> None:
+    with pytest.raises(RefNotFound, match="is not a valid date") as caught:
         at(repo, ref)
     assert "@{2026-01-31T12:00}" in caught.value.fix
 
 
-def test_an_unknown_name_is_answered_with_the_nearest(repo: Repo, days: list[str]) -> None:
+def test_unknown_name_error_lists_nearest_names(repo: Repo, days: list[str]) -> None:
     repo.git("tag", "release-1.2")
     with pytest.raises(RefNotFound, match=r"'release-1\.1' names no") as caught:
         at(repo, "release-1.1")
@@ -215,7 +215,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(repo: Repo, days: list[str
         "*",
     ],
 )
-def test_what_is_no_ref(repo: Repo, days: list[str], ref: str) -> None:
+def test_invalid_ref_is_refused(repo: Repo, days: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound):
         at(repo, ref)
 
@@ -237,14 +237,14 @@ def test_what_is_no_ref(repo: Repo, days: list[str], ref: str) -> None:
         "a\u202eb",
     ],
 )
-def test_a_hostile_ref_is_not_repeated(repo: Repo, days: list[str], ref: str) -> None:
+def test_hostile_ref_is_not_repeated_in_error(repo: Repo, days: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound) as caught:
         at(repo, ref)
     assert caught.value.message.isprintable()
     assert len(caught.value.message) < 300
 
 
-def test_what_is_no_commit(repo: Repo, days: list[str]) -> None:
+def test_ref_of_blob_or_tree_is_refused(repo: Repo, days: list[str]) -> None:
     blob = repo.git("rev-parse", "HEAD:a.md").strip()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "of-a-blob", blob)
@@ -262,7 +262,7 @@ def test_what_is_no_commit(repo: Repo, days: list[str]) -> None:
             at(repo, ref)
 
 
-def test_the_beginning_of_several_ids(repo: Repo, days: list[str]) -> None:
+def test_ambiguous_id_prefix_is_refused(repo: Repo, days: list[str]) -> None:
     ids = []
     for text in ALIKE:
         (repo.path / "blob").write_text(text, encoding="ascii")
@@ -273,16 +273,16 @@ def test_the_beginning_of_several_ids(repo: Repo, days: list[str]) -> None:
     assert "more characters" in caught.value.fix
 
 
-def test_a_branch_that_is_named_like_an_id(repo: Repo, days: list[str]) -> None:
+def test_branch_precedes_id_prefix_but_not_full_id(repo: Repo, days: list[str]) -> None:
     repo.git("branch", days[0][:7], days[1])
     assert at(repo, days[0][:7]) == days[1]
-    # Git makes no such branch itself, and an id that an answer named must stay what it was.
+    # Git creates no such branch itself. An id from an earlier response must keep its meaning.
     (repo.path / ".git" / "refs" / "heads" / days[0]).write_text(days[1] + "\n", encoding="ascii")
     assert at(repo, days[0]) == days[0]
     assert at(repo, f"refs/heads/{days[0]}") == days[1]
 
 
-def test_before_the_first_commit_of_all(repo: Repo) -> None:
+def test_ref_in_unborn_repository_is_refused(repo: Repo) -> None:
     workspace = Workspace.open(repo.path)
     assert workspace.at(None).commit is None
     for ref in ("HEAD", "@", "@{2026-01-31}", "HEAD~1"):
@@ -292,14 +292,14 @@ def test_before_the_first_commit_of_all(repo: Repo) -> None:
         workspace.at("main")
 
 
-def test_a_detached_head(tmp_path: Path) -> None:
+def test_detached_head_is_resolved(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path / "docs")
     later = repo.commit({"new.md": "# New\n"})
     assert at(repo, "HEAD") == at(repo, "@{2099-01-01}") == later
     assert at(repo, "main") == at(repo, "HEAD~1") != later
 
 
-def test_where_a_shallow_clone_ends(repo: Repo, days: list[str], tmp_path: Path) -> None:
+def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, days: list[str], tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(tmp_path / "shallow"))
     shallow = Repo(tmp_path / "shallow")
     assert at(shallow, "HEAD~1") == at(shallow, "@{2026-01-25}") == days[1]
@@ -314,14 +314,14 @@ def test_where_a_shallow_clone_ends(repo: Repo, days: list[str], tmp_path: Path)
     assert "--unshallow" in caught.value.fix
 
 
-def test_a_linked_work_tree_has_a_head_of_its_own(repo: Repo, days: list[str], tmp_path: Path) -> None:
+def test_linked_work_tree_resolves_its_own_head(repo: Repo, days: list[str], tmp_path: Path) -> None:
     linked = repositories.linked(repo, tmp_path / "linked", "topic")
     topic = linked.commit({"topic.md": "# Topic\n"})
     assert at(linked, "HEAD") == at(repo, "topic") == topic
     assert at(repo, "HEAD") == days[2]
 
 
-def test_a_snapshot_at_a_ref(repo: Repo, days: list[str]) -> None:
+def test_snapshot_is_at_given_ref(repo: Repo, days: list[str]) -> None:
     workspace = Workspace.open(repo.path)
     assert workspace.at("HEAD~2").document("a.md").title == "Day 10"
     for ref in (None, "", "  ", "main", days[2]):
@@ -331,7 +331,7 @@ def test_a_snapshot_at_a_ref(repo: Repo, days: list[str]) -> None:
     assert workspace.at(None) is workspace.at("main")
 
 
-def test_a_commit_whose_settings_are_broken(repo: Repo, days: list[str]) -> None:
+def test_ref_with_broken_settings_is_refused(repo: Repo, days: list[str]) -> None:
     broken = repo.commit({"docyard.toml": "colour = 1\n"})
     repo.commit({"docyard.toml": ""})
     workspace = Workspace.open(repo.path)
@@ -341,7 +341,7 @@ def test_a_commit_whose_settings_are_broken(repo: Repo, days: list[str]) -> None
     assert "another ref" in caught.value.fix
 
 
-def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
+def test_ref_names_list_head_branches_and_tags(repo: Repo, days: list[str]) -> None:
     repo.git("tag", "v1")
     repo.git("update-ref", "refs/remotes/origin/topic", days[0])
     repo.git("update-ref", "refs/notes/commits", days[0])
@@ -349,7 +349,9 @@ def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
 
 
 @settings(
-    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scale_examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.one_of(
@@ -361,7 +363,7 @@ def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
         ).map("".join),
     )
 )
-def test_any_text_is_a_commit_or_an_error_that_helps(repo: Repo, ref: str) -> None:
+def test_any_text_resolves_or_raises_error_with_fix(repo: Repo, ref: str) -> None:
     if not repo.git("rev-parse", "-q", "--verify", "HEAD", check=False):
         commit_at(repo, "2026-01-10T12:00:00Z", "# One\n")
         commit_at(repo, "2026-01-30T12:00:00Z", "# Two\n")

@@ -53,7 +53,7 @@ def clean(repo: Repo) -> bool:
     return repo.status() == "" and repo.fsck() == ""
 
 
-def test_a_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
+def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
     workspace = opened(repo)
     first = repo.head()
     done = write(workspace, MORE, AddSection(file=README, title="Part"))
@@ -75,12 +75,12 @@ def test_a_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> N
     assert clean(repo)
 
 
-def test_the_callers_message(repo: Repo) -> None:
+def test_message_of_caller_is_the_subject(repo: Repo) -> None:
     write(opened(repo), MORE, message="Why this is done")
     assert repo.git("log", "-1", "--format=%s").strip() == "Why this is done"
 
 
-def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
+def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     workspace, before = opened(repo), repo.head()
     same = UpdateContent(file=README, slug="_preamble", content="Text.")
     back = UpdateContent(file=README, slug="_preamble", content="Text.")
@@ -89,7 +89,7 @@ def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
         assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
 
 
-def test_mode_each_and_all(repo: Repo) -> None:
+def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = opened(repo)
     before = repo.head()
     done = write(workspace, MORE, BAD, mode=Mode.ALL)
@@ -101,7 +101,7 @@ def test_mode_each_and_all(repo: Repo) -> None:
     assert clean(repo)
 
 
-def test_a_dry_run_gives_the_answer_and_commits_nothing(repo: Repo) -> None:
+def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
     before = repo.head()
     done = write(opened(repo), MORE, dry_run=True)
     assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
@@ -112,7 +112,7 @@ def test_a_dry_run_gives_the_answer_and_commits_nothing(repo: Repo) -> None:
     assert clean(repo)
 
 
-def test_a_removed_document_is_gone(repo: Repo) -> None:
+def test_removed_document_is_deleted(repo: Repo) -> None:
     done = write(opened(repo), RemoveDocument(path="guides/deep/only.md"))
     assert done.document("guides/deep/only.md") is None
     assert not (repo.path / "guides/deep").exists()
@@ -120,7 +120,7 @@ def test_a_removed_document_is_gone(repo: Repo) -> None:
 
 
 class Meanwhile(Operation):
-    """An operation during which, once or always, something else happens: a person's commit, for example."""
+    """An operation that runs a callback once or always while it is applied, such as a concurrent commit."""
 
     name: ClassVar[str] = "meanwhile"
 
@@ -130,7 +130,7 @@ class Meanwhile(Operation):
 
     @property
     def runs(self) -> int:
-        """On how many commits it was run; a replay also runs it beside, on the one that it was meant for."""
+        """The number of commits on which it ran; a replay also runs it on the commit it was planned for."""
         return len(self.commits)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
@@ -144,7 +144,7 @@ class Meanwhile(Operation):
         return self.inner.apply(overlay, style)
 
 
-def test_operations_are_run_again_where_a_person_commits_in_between(repo: Repo) -> None:
+def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
     workspace = opened(repo)
     between = Meanwhile(
         AddSection(file=README, title="Ours"),
@@ -162,7 +162,7 @@ def test_operations_are_run_again_where_a_person_commits_in_between(repo: Repo) 
     assert clean(repo)
 
 
-def test_two_workspaces_write_one_branch(repo: Repo) -> None:
+def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
     one, two = opened(repo), opened(repo)
     between = Meanwhile(
         AddTask(file=README, slug="_preamble", title="ours"),
@@ -174,7 +174,7 @@ def test_two_workspaces_write_one_branch(repo: Repo) -> None:
     assert clean(repo)
 
 
-def test_an_operation_that_fails_on_the_new_tip_fails(repo: Repo) -> None:
+def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
     workspace = opened(repo)
     done = write(workspace, Meanwhile(MORE, lambda: (repo.git("rm", "-q", README), repo.commit({}))))
     assert not done.is_committed
@@ -183,7 +183,7 @@ def test_an_operation_that_fails_on_the_new_tip_fails(repo: Repo) -> None:
     assert error.code == "DOCUMENT_NOT_FOUND"
 
 
-def test_who_was_too_late_twice_is_first_the_third_time(repo: Repo) -> None:
+def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
     numbers = iter(range(100))
 
     def a_person_commits() -> None:
@@ -200,9 +200,7 @@ def test_who_was_too_late_twice_is_first_the_third_time(repo: Repo) -> None:
     assert repo.fsck() == ""
 
 
-def test_a_writer_that_does_not_end_keeps_others_waiting_for_a_time(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.05)
     workspace = opened(repo)
     with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as caught:
@@ -213,7 +211,7 @@ def test_a_writer_that_does_not_end_keeps_others_waiting_for_a_time(
     assert write(workspace, MORE).is_committed
 
 
-def test_many_writers_lose_nothing_and_double_nothing(repo: Repo) -> None:
+def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
     failures: list[WorkspaceError] = []
 
     def work(name: str) -> None:
@@ -236,7 +234,7 @@ def test_many_writers_lose_nothing_and_double_nothing(repo: Repo) -> None:
     assert clean(repo)
 
 
-def test_an_unborn_branch_is_made_by_the_first_write(tmp_path: Path) -> None:
+def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "r")
     workspace = opened(repo)
     assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
@@ -246,7 +244,7 @@ def test_an_unborn_branch_is_made_by_the_first_write(tmp_path: Path) -> None:
     assert clean(repo)
 
 
-def test_a_bare_repository(tmp_path: Path) -> None:
+def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "r.git")
     workspace = opened(repo)
     assert (workspace.name, workspace.branch) == ("r", "main")
@@ -255,7 +253,7 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     assert repo.fsck() == ""
 
 
-def test_a_detached_head_is_read_and_not_written(tmp_path: Path) -> None:
+def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path / "r")
     workspace, before = opened(repo), repo.head()
     assert workspace.branch is None
@@ -269,7 +267,7 @@ def test_a_detached_head_is_read_and_not_written(tmp_path: Path) -> None:
     assert clean(repo)
 
 
-def test_the_checked_out_branch_is_followed(repo: Repo) -> None:
+def test_switch_changes_served_branch(repo: Repo) -> None:
     workspace, named = opened(repo), opened(repo, branch="refs/heads/main")
     main = repo.head()
     repo.git("switch", "-q", "-c", "other")
@@ -284,13 +282,13 @@ def test_the_checked_out_branch_is_followed(repo: Repo) -> None:
     assert not workspace.exists("0" * 40)
 
 
-def test_an_unknown_branch_is_refused(repo: Repo) -> None:
+def test_unknown_branch_is_refused(repo: Repo) -> None:
     with pytest.raises(BranchNotFound) as caught:
         opened(repo, branch="mian")
     assert "main" in caught.value.fix
 
 
-def test_a_read_only_workspace_has_no_way_to_write(repo: Repo) -> None:
+def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
     workspace = opened(repo, read_only=True)
     assert workspace.read_only
     assert not hasattr(workspace.git, "put_blob")
@@ -299,7 +297,7 @@ def test_a_read_only_workspace_has_no_way_to_write(repo: Repo) -> None:
             write(workspace, MORE, dry_run=dry_run)
 
 
-def test_signed_commits_are_not_made_up_for(repo: Repo) -> None:
+def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
     repo.git("config", "commit.gpgsign", "true")
     before = repo.head()
     with pytest.raises(SigningRequired):
@@ -311,9 +309,7 @@ def test_signed_commits_are_not_made_up_for(repo: Repo) -> None:
     assert write(opened(repo), MORE).is_committed
 
 
-def test_without_an_identity_docyard_signs_with_its_own_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = repositories.normal(tmp_path / "r")
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
@@ -323,7 +319,7 @@ def test_without_an_identity_docyard_signs_with_its_own_name(
     assert repo.git("log", "-1", "--format=%an <%ae>").strip() == "Docyard <docyard@localhost>"
 
 
-def test_settings_of_the_served_commit(repo: Repo) -> None:
+def test_settings_of_served_commit_apply(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nanchors = "html"\n[limits]\noperations = 1\n'})
     workspace = opened(repo)
     done = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
@@ -340,7 +336,7 @@ def test_settings_of_the_served_commit(repo: Repo) -> None:
     assert clean(repo)
 
 
-def test_a_persons_own_change_to_the_file_refuses_the_batch(repo: Repo) -> None:
+def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
     repo.write({README: "# Mine\n"})
     before = repo.head()
     with pytest.raises(WorkspaceError) as caught:
@@ -350,7 +346,7 @@ def test_a_persons_own_change_to_the_file_refuses_the_batch(repo: Repo) -> None:
     assert repo.head() == before
 
 
-def test_the_seed_workflow_keeps_a_persons_words(repo: Repo) -> None:
+def test_seed_workflow_preserves_user_text(repo: Repo) -> None:
     workspace = opened(repo)
     steps: Sequence[Operation] = (
         CreateDocument(type=builtin_types()["process_checklist"], title="Release", content="How we release."),

@@ -151,7 +151,7 @@ TOOL = Tool(
     title="Restore a document, or undo a commit",
     toolset="history",
     description="Restore a document or section as it was at `ref`, or revert a commit (`undo`), with a new "
-    "commit. Later changes by others are kept.",
+    "commit. Later changes by others are preserved.",
     arguments=RestoreDocumentArguments,
     run=_run,
     usage=_usage,

@@ -194,7 +194,7 @@ _MAX_COMMITS = 30
 
 def commits_data(context: Context, proposal: Proposal) -> Data:
     """Return the commits of a proposal, newest first; `more_commits` is set if older ones are omitted."""
-    commits = context.workspace.reviewing().commits(proposal)
+    commits = context.workspace.proposal_reviews().commits(proposal)
     more_field = {"more_commits": True} if len(commits) > _MAX_COMMITS else {}
     return {"commits": [_describe_commit(commit) for commit in commits[:_MAX_COMMITS]], **more_field}
 

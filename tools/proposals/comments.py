@@ -46,7 +46,9 @@ def comments_page(
 
     A page of a location may be empty although another page follows.
     """
-    page = context.workspace.reviewing().comments(proposal, after=first_index, limit=limit, at=location)
+    page = context.workspace.proposal_reviews().comments(
+        proposal, after=first_index, limit=limit, at=location
+    )
     threads: list[Data] = []
     for placed_thread in page.threads:
         data = _thread(placed_thread, proposal.id, max_bytes)

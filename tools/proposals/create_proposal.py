@@ -49,8 +49,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read(CreateProposalArguments, arguments)
     if request.title is None or request.description is None:
         return _explain(context, arguments, request)
-    proposing = context.workspace.proposing()
-    proposal = proposing.open(
+    proposal_actions = context.workspace.proposal_actions()
+    proposal = proposal_actions.open(
         request.title,
         request.description,
         actor_of(context, TOOL.name),
@@ -73,9 +73,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     hints: list[str] = []
     if request.submit and proposal.tip != proposal.content.base:
-        pull_request, hints = announce(proposing, proposal)
+        pull_request, hints = announce(proposal_actions, proposal)
         data |= pull_request
-    if same_title := _with_same_title(proposing.list_all(), proposal):
+    if same_title := _with_same_title(proposal_actions.list_all(), proposal):
         hints.append(f"open proposals with the same title: {', '.join(same_title)}")
     if hints:
         data["hints"] = hints
@@ -88,7 +88,7 @@ def _explain(context: Context, arguments: CallArguments, request: CreateProposal
     if without_nulls(arguments):
         missing = [name for name in ("title", "description") if getattr(request, name) is None]
         data |= {"created": False, "missing": missing}
-    data["open"] = latest_open(context.workspace.proposing().list_all(), _MAX_LISTED)
+    data["open"] = latest_open(context.workspace.proposal_actions().list_all(), _MAX_LISTED)
     fields = {
         "title": _TITLE,
         "description": _DESCRIPTION,

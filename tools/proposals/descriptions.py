@@ -55,8 +55,8 @@ def describe_proposal(proposal: Proposal) -> Data:
         hints.append(f"{proposal.unreadable} files of its discussion could not be read")
     if proposal.content.unknown_events:
         hints.append(f"{proposal.content.unknown_events} events of a later version are not shown")
-    landing = proposal.merge_record
-    merged = {"merged_in": landing.commit} if landing is not None else {}
+    record = proposal.merge_record
+    merged = {"merged_in": record.commit} if record is not None else {}
     return {**data, "tip": proposal.tip, **merged, **({"hints": hints} if hints else {})}
 
 
@@ -132,13 +132,13 @@ def latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     ]
 
 
-def announce(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+def announce(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
     """Submit a proposal to the forge; return its `pull_request` fields, and hints about failures.
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.
     """
     announcement = attempt(
-        partial(proposing.announce, proposal),
+        partial(proposal_actions.announce, proposal),
         None,
         "its pull request was not opened or updated; submit the proposal again later",
     )

@@ -127,7 +127,7 @@ def _view_thread(
     comment, replies = proposal.content.threads[number]
     criteria = ["replies", proposal.id, comment.id]
     first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
-    [placed_thread] = context.workspace.reviewing().comments(proposal, after=number, limit=1).threads
+    [placed_thread] = context.workspace.proposal_reviews().comments(proposal, after=number, limit=1).threads
     comment_fields, next_offset = comment_data(comment, proposal.id), None
     if cursor is None or offset is not None:
         text, next_offset = _part(comment.text, offset)

@@ -38,13 +38,13 @@ def review_state(context: Context, proposal: Proposal) -> Data:
         from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 
         workspace = context.workspace
-        preview = workspace.reviewing().preview(proposal)
+        preview = workspace.proposal_reviews().preview(proposal)
         data |= {"behind": preview.behind, "checks": [_check(check) for check in preview.checks]}
         target = preview.merge.ours.commit if preview.merge is not None else None
         data["target_commit"] = target
-        conflicts = workspace.reviewing().conflicts(proposal, target) if preview.conflicts else ()
+        conflicts = workspace.proposal_reviews().conflicts(proposal, target) if preview.conflicts else ()
         data |= conflicts_data(conflicts, _MAX_CONFLICT_CHARACTERS)
-        requirements = workspace.proposing().find_merge_blockers(proposal, preview)
+        requirements = workspace.proposal_actions().find_merge_blockers(proposal, preview)
         all_blockers = [*requirements.blockers]
         void = requirements.void_reasons
         if requirements.evaluation is not None:
@@ -130,7 +130,7 @@ def find_void_approvals(context: Context, proposal: Proposal) -> Mapping[str, Vo
         return {}
     workspace = context.workspace
     return (
-        workspace.proposing()
-        .find_merge_blockers(proposal, workspace.reviewing().preview(proposal))
+        workspace.proposal_actions()
+        .find_merge_blockers(proposal, workspace.proposal_reviews().preview(proposal))
         .void_reasons
     )

@@ -153,19 +153,25 @@ def perform_action(
     """Perform the requested action on a proposal. Raises as `ProposalActions` does, and InvalidArguments."""
     from workspace.proposals.events import ReviewDecision
 
-    proposing = context.workspace.proposing()
+    proposal_actions = context.workspace.proposal_actions()
     name, key = proposal.id, request.idempotency_key
     actor = actor_of(context, _TOOL)
     text = request.text or ""
     handlers: Mapping[str, Callable[[], ActionResult]] = {
-        "submit": partial(proposing.submit, name, actor, request=key),
-        "comment": partial(_comment, context, proposing, proposal, request),
-        "refresh": partial(_refresh, context, proposing, proposal, request),
+        "submit": partial(proposal_actions.submit, name, actor, request=key),
+        "comment": partial(_comment, context, proposal_actions, proposal, request),
+        "refresh": partial(_refresh, context, proposal_actions, proposal, request),
         "approve": partial(
-            proposing.review, name, actor, ReviewDecision.APPROVE, text, commit=request.commit, request=key
+            proposal_actions.review,
+            name,
+            actor,
+            ReviewDecision.APPROVE,
+            text,
+            commit=request.commit,
+            request=key,
         ),
         "request_changes": partial(
-            proposing.review,
+            proposal_actions.review,
             name,
             actor,
             ReviewDecision.REQUEST_CHANGES,
@@ -173,25 +179,30 @@ def perform_action(
             commit=request.commit,
             request=key,
         ),
-        "merge": partial(proposing.merge, name, actor, commit=request.commit, request=key),
-        "close": partial(proposing.close, name, actor, text, request=key),
-        "reopen": partial(proposing.reopen, name, actor, text, request=key),
+        "merge": partial(proposal_actions.merge, name, actor, commit=request.commit, request=key),
+        "close": partial(proposal_actions.close, name, actor, text, request=key),
+        "reopen": partial(proposal_actions.reopen, name, actor, text, request=key),
         "edit": partial(
-            proposing.edit, name, actor, title=request.title, description=request.description, request=key
+            proposal_actions.edit,
+            name,
+            actor,
+            title=request.title,
+            description=request.description,
+            request=key,
         ),
     }
     return handlers[action]()
 
 
 def _comment(
-    context: Context, proposing: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
+    context: Context, proposal_actions: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
 ) -> ActionResult:
     file, slug = request.file, request.slug
     if file is not None:
         commit = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = context.workspace.snapshot(commit) if commit is not None else context.snapshot()
         file, slug = resolve_target(snapshot, file, slug)
-    return proposing.comment(
+    return proposal_actions.comment(
         proposal.id,
         actor_of(context, _TOOL),
         request.text or "",
@@ -204,7 +215,7 @@ def _comment(
 
 
 def _refresh(
-    context: Context, proposing: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
+    context: Context, proposal_actions: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
 ) -> ActionResult:
     from tools.proposals.conflicts import read_resolutions
     from workspace.proposals.actions.refresh import RefreshDecisions
@@ -230,7 +241,7 @@ def _refresh(
             seen_commits.get("target_commit"),
             compute_digest(_TOOL, {"resolutions": resolutions, **seen_commits}),
         )
-    return proposing.refresh(
+    return proposal_actions.refresh(
         proposal.id, actor_of(context, _TOOL), decisions, request=request.idempotency_key
     )
 
@@ -316,10 +327,10 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 def _run(context: Context, arguments: CallArguments) -> Answer:
     fields = without_nulls(arguments)
     request = read(UpdateProposalArguments, fields)
-    proposing = context.workspace.proposing()
+    proposal_actions = context.workspace.proposal_actions()
     if request.proposal is None:
-        return _explain(context, proposing, fields)
-    proposal = proposing.find(request.proposal)
+        return _explain(context, proposal_actions, fields)
+    proposal = proposal_actions.find(request.proposal)
     action = resolve_action(fields)
     if action is None:
         return _explain_actions(context, proposal)
@@ -358,7 +369,7 @@ def _answer(context: Context, action: Action, result: ActionResult) -> Answer:
         data["overlaps"] = overlaps_of(context, proposal.id)
     hints: list[str] = []
     if action.name == "submit":
-        pull_request, hints = announce(context.workspace.proposing(), proposal)
+        pull_request, hints = announce(context.workspace.proposal_actions(), proposal)
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target
@@ -386,11 +397,11 @@ def _next_step(context: Context, action: str, result: ActionResult) -> NextStep:
             return NextStep("See its state and its merge requirements with ", view)
 
 
-def _explain(context: Context, proposing: ProposalActions, arguments: CallArguments) -> Answer:
+def _explain(context: Context, proposal_actions: ProposalActions, arguments: CallArguments) -> Answer:
     """Return the answer to a call without a proposal: the actions, and the open proposals."""
     if set(arguments) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
-    open_proposals = latest_open(proposing.list_all(), _MAX_LISTED)
+    open_proposals = latest_open(proposal_actions.list_all(), _MAX_LISTED)
     data: Data = {
         "usage": dict(_usage(arguments)),
         "open": open_proposals,
@@ -427,7 +438,9 @@ def _conflict_error(
     commit, target_commit, conflicts = error.tip, error.theirs, error.conflicts
     if not is_refresh:  # in a merge, ours and theirs are swapped
         commit, target_commit = target_commit, commit
-        conflicts = context.workspace.reviewing().conflicts(proposal._replace(tip=commit), target_commit)
+        conflicts = context.workspace.proposal_reviews().conflicts(
+            proposal._replace(tip=commit), target_commit
+        )
     conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
     is_changed = isinstance(error, ConflictChanged)
     given_resolutions = (
@@ -466,7 +479,7 @@ def _invalid_resolution_error(
     from tools.proposals.conflicts import conflicts_data, suggest_resolutions
 
     target_commit = context.workspace.git.tip(proposal.content.target)
-    conflicts = context.workspace.reviewing().conflicts(proposal, target_commit)
+    conflicts = context.workspace.proposal_reviews().conflicts(proposal, target_commit)
     data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
     seen_commits = {"commit": commit_of(context, proposal), "target_commit": target_commit}
     example: Data = {"proposal": proposal.id, "action": "refresh"}

@@ -40,7 +40,7 @@ def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapp
         nearest = find_nearest(state, STATES)
         fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(STATES)}."
         raise InvalidArguments(f"unknown state '{state[:50]}'", fix=fix, field="state", nearest=nearest)
-    proposals = context.workspace.proposing().list_all()
+    proposals = context.workspace.proposal_actions().list_all()
     matching = [entry for entry in proposals if _has_state(entry, state)]
     criteria = ["proposals", state]
     first = 0
@@ -161,8 +161,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not request.proposal:
         _check_list(request)
         return list_proposals(context, request, _usage(arguments))
-    proposing = context.workspace.proposing()
-    proposal = proposing.find(request.proposal)
+    proposal_actions = context.workspace.proposal_actions()
+    proposal = proposal_actions.find(request.proposal)
     if request.state is not None:
         raise InvalidArguments(
             "'state' and 'proposal' cannot be combined",
@@ -223,7 +223,7 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
     from tools.proposals.page import render_page
     from tools.proposals.review_state import review_state
 
-    changes = context.workspace.reviewing().changes(proposal)
+    changes = context.workspace.proposal_reviews().changes(proposal)
     criteria = ["changes", proposal.id, changes.base, changes.tip]
     first = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
     data = describe_proposal(proposal)
@@ -265,7 +265,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     from tools.proposals.discussion import comments_call
     from tools.proposals.page import render_page
 
-    changes = context.workspace.reviewing().changes(proposal)
+    changes = context.workspace.proposal_reviews().changes(proposal)
     file, slug = str(request.file), request.slug
     if changes.tip is not None:
         file, slug = resolve_target(context.workspace.snapshot(changes.tip), file, slug)

@@ -77,7 +77,7 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
 
 
 def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
-    """Return the target of a URI whose path contains an unencoded `#` or `?`; None if it is no document."""
+    """Return the target of a URI whose path contains an unencoded `#` or `?`; None without a document."""
     before, separator, after = rest.rpartition(_REF)
     if separator and (path := _decode(before)) in paths:
         ref, _, fragment = after.partition("#")

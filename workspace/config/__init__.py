@@ -1,7 +1,7 @@
 """The settings of a workspace: `docyard.toml`, its tables and the taxonomy.
 
 config.py    workspace settings
-tables.py    how a workspace's links are to be read
-taxonomy.py  the keys by which searches can be filtered, and what a document's front matter and place …
-toml.py      TOML files of a workspace, read with care
+tables.py    the tables of links, protection, remotes, forges and validation
+taxonomy.py  the keys that filter searches, and their values for a document, by its front matter and its path
+toml.py      read the TOML files of a workspace, with the lines of errors
 """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CALL_READS = 50_000_000
 """Bytes of documents that the operations of one call may read, one after the other."""
 HEADING_BYTES = 100
-"""What a heading takes to read, as bytes of text."""
+"""The cost to read a heading, in bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 ANY_NAME = "?.md"
@@ -115,7 +115,7 @@ class Limits(_Settings):
     def check_written(self, document: Document, before: Document | None) -> None:
         """Raise LimitExceeded for a document that is too large, or has too many or too deep parts.
 
-        A person may have gone further. Such a document can still be edited, but not grow in that respect.
+        A document that exceeds a limit already can still be edited, but cannot grow in that respect.
         """
         self.check_document(document.path, len(document.data))
         headings = document.heading_count
@@ -216,7 +216,7 @@ class WorkspaceConfig(_Settings):
             if first["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",
-                    fix=f"Take it out or mend its name, and commit that. Known settings: {known}.",
+                    fix=f"Remove it or correct its name, and commit that. Known settings: {known}.",
                     field=field,
                 ) from error
             reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
@@ -224,7 +224,7 @@ class WorkspaceConfig(_Settings):
             reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
             raise InvalidConfig(
                 f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",
-                fix="Mend it and commit it.",
+                fix=f"Correct {field} in {CONFIG_PATH} and commit it.",
                 field=field,
             ) from error
 
@@ -245,7 +245,7 @@ class WorkspaceConfig(_Settings):
         return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
 
     def is_manifest(self, path: str) -> bool:
-        """Return True if a file of this path is a manifest that counts: documents may stand in its folder."""
+        """Return True if a file of this path is a manifest in a folder that may hold documents."""
         folder, _, name = path.rpartition("/")
         if name != MANIFEST:
             return False

@@ -1,12 +1,9 @@
 """The tables of `docyard.toml`: links, protection, remotes, forges and validation.
 
-What may change only by review: the `[[protect]]` tables of `docyard.toml`.
-
-How a workspace speaks with its remote: the `[remote]` table of `docyard.toml`.
-
-Whether proposals become pull requests on a forge: the `[forge]` table of `docyard.toml`.
-
-Which rules hold where: the `[validate]` table of `docyard.toml`.
+`[[protect]]`: documents that change only by review.
+`[remote]`: the synchronization with a remote.
+`[forge]`: pull requests for proposals on a forge.
+`[validate]`: the levels of validation rules:
 
 [validate.rules]                    for every document
 missing-anchor = "warning"
@@ -36,7 +33,7 @@ from workspace.globs import Glob, find_problem
 
 
 class Dialect(StrEnum):
-    """Whose rules make a heading's fragment, and say which file a destination means."""
+    """The renderer whose rules derive fragments of headings and resolve destinations."""
 
     GITHUB = "github"
     MKDOCS = "mkdocs"
@@ -65,8 +62,8 @@ Folder = Annotated[str, AfterValidator(_inside)]
 class LinkRules(BaseModel):
     """Rules for reading links. A destination that begins with a slash is relative to `root`.
 
-    `ignore` holds globs of destinations that something else serves, as they are written or as paths of the
-    repository: they are not looked for.
+    `ignore` holds globs of destinations that another service serves, as they are written or as paths of the
+    repository. These are not checked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -87,15 +84,15 @@ class LinkRules(BaseModel):
 
 
 Check = Literal["links", "anchors", "types", "tasks"]
-"""What can be asked of the result of a merge: that it makes none of this worse than it is."""
+"""Checks of a merge's result: each requires that the merge makes nothing worse."""
 
 ALL_CHECKS: tuple[Check, ...] = ("links", "anchors", "types", "tasks")
 MAX_RULES = 500
 MAX_NAMES = 100
-"""How many globs, types or names one list of a rule holds at most."""
+"""The maximum number of globs, types or names in one list of a rule."""
 
 TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
-"""What a token is called. Lower case alone, so that no two differ only in case."""
+"""The name of a token: lower case only, so that no two differ only in case."""
 
 _SHOWN = 100
 
@@ -113,20 +110,22 @@ def _protection_glob(value: str) -> str:
 
 
 def _unreachable(value: str) -> str | None:
-    # Such a rule would protect nothing, and say nothing of it.
+    # Such a rule would protect nothing, without a warning.
     folders = value.rstrip("/").split("/")
     return "has a folder that is empty or `.`, as no path has" if {"", "."} & {*folders} else None
 
 
 def _type(value: str) -> str:
     if not value.strip() or value != " ".join(value.split()):
-        raise ValueError(f"'{_visible(value)}' is no name of a type")
+        raise ValueError(f"'{_visible(value)}' must be the name of a type, without white space around it")
     return value
 
 
 def _token(value: str) -> str:
     if not TOKEN_NAME.fullmatch(value):
-        raise ValueError(f"'{_visible(value)}' is no token's name: lower-case letters, digits, '.' and '-'")
+        raise ValueError(
+            f"'{_visible(value)}' must be a token's name: lower-case letters, digits, '.' and '-'"
+        )
     return value
 
 
@@ -135,14 +134,14 @@ def _once(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Names = Annotated[tuple[Annotated[str, AfterValidator(_token)], ...], AfterValidator(_once)]
-"""Names of tokens, each once. Whether there are such tokens is not known here."""
+"""Names of tokens, each once. The tokens may not exist."""
 
 
 class Protection(BaseModel):
-    """A rule: what it governs changes only by a proposal, and what that needs before it is merged.
+    """A rule: its documents change only by a proposal, which must meet its requirements before a merge.
 
     It governs the documents that `paths` (globs) match and that have one of `types`, before the change or
-    after it; an empty list stands for all. `approvals` counts people, of `approvers` if any are named, and
+    after it; an empty list matches all. `approvals` counts people, of `approvers` if any are named, and
     never the proposal's own authors; of `merge`, if any are named, one must merge it. `checks` must pass.
     """
 
@@ -168,7 +167,7 @@ class Protection(BaseModel):
 
 
 def parse_tables(value: object) -> object:
-    """Return the tables as they are read. Raises ValueError for what is no list of them, or is too long."""
+    """Return the tables unchanged. Raises ValueError if they are not a list, or too many."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
     if len(value) > MAX_RULES:
@@ -187,9 +186,9 @@ _LONGEST = 86_400 * 7
 class RemoteSettings(BaseModel):
     """Settings of the synchronized remote: its name, when a server syncs with it, and the limits.
 
-    `name` is a remote of the repository's own Git settings: no document says where anything is sent, and none
-    holds a secret. `every` is the time between two exchanges, in seconds, or such as "30s", "5m", "1h"; with
-    `push = "commit"` each commit is pushed when its call was answered. Neither is done unless asked for.
+    `name` is a remote of the repository's own Git settings: no document contains a remote's address or a
+    secret. `every` is the time between two exchanges, in seconds, or such as "30s", "5m", "1h". With
+    `push = "commit"` each commit is pushed after the response to its call. Both are off by default.
     `answer_seconds` is how long the remote may stay silent, `seconds` how long one exchange may take in all,
     `fetch_bytes` how much one fetch may bring.
     """
@@ -205,7 +204,7 @@ class RemoteSettings(BaseModel):
 
     @property
     def is_automatic(self) -> bool:
-        """Return True if a server exchanges with the remote without being asked."""
+        """Return True if a server exchanges with the remote without a request."""
         return self.every is not None or self.push is not None
 
     @model_validator(mode="before")
@@ -220,7 +219,7 @@ class RemoteSettings(BaseModel):
             )
         if not names.isdisjoint(_PLACES):
             raise ValueError(
-                "must not say where anything is sent; git remote add does, and `name` names that remote"
+                "must not contain an address; add it with git remote add, and set `name` to that remote"
             )
         return value
 
@@ -254,8 +253,8 @@ _FORGE_PLACES = ("url", "api", "api_url", "host", "base", "repository", "owner")
 class ForgeSettings(BaseModel):
     """Settings of a forge. If the table is present, even empty, a submitted proposal opens a pull request.
 
-    The forge is the one on which the remote is. `kind` is needed for a host that is not known: no document
-    says where a token is sent, and none holds a secret.
+    The forge is the host of the remote. `kind` is required for an unknown host. No document contains the
+    address that a token is sent to, or a secret.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -274,7 +273,7 @@ class ForgeSettings(BaseModel):
             )
         if not names.isdisjoint(_FORGE_PLACES):
             raise ValueError(
-                "must not say where anything is sent; the forge is the one of Git's remote, or that of "
+                "must not contain an address; the forge is the one of Git's remote, or that of "
                 "DOCYARD_FORGE_URL"
             )
         return value
@@ -303,7 +302,7 @@ NAMES = (
     "mixed-line-endings",
     "unreadable-document",
 )
-"""The names of all rules. They stand here because settings are read where no rule is needed."""
+"""The names of all rules. They are here because settings are read without importing any rule."""
 
 MAX_OVERRIDES = 64
 Level = Literal["error", "warning", "note", "off"]
@@ -336,7 +335,7 @@ class LevelOverride(_Settings):
 
 
 class Validation(_Settings):
-    """The level of each rule that is not to have its own."""
+    """The levels of rules that override their defaults."""
 
     rules: Levels = {}
     override: Annotated[tuple[LevelOverride, ...], Field(max_length=MAX_OVERRIDES)] = ()

@@ -1,9 +1,9 @@
-"""The keys by which searches can be filtered, and what a document's front matter and place say of each.
+"""The keys that filter searches, and their values for a document, by its front matter and its path.
 
 A value comes from the front matter; else from the nearest manifest above the document, there from the last
-override that matches, else from its defaults (`workspace.manifests`).
+override that matches, else from its defaults.
 
-Manifests: `.taxonomy.toml`, which says what holds for the documents of a folder and all below it.
+A manifest is a `.taxonomy.toml`. It sets values for the documents of a folder and its subfolders:
 
     [metadata]                      values of keys, for documents that have none of their own
     language = "go"
@@ -12,7 +12,7 @@ Manifests: `.taxonomy.toml`, which says what holds for the documents of a folder
     match = "guides/*"              relative to the manifest's folder
     metadata = { scope = "guide" }
 
-A key of the override is taken before the same key of the defaults.
+A key of the override takes precedence over the same key of the defaults.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ BUILT_IN = ("type", "tags")
 """The keys of every workspace."""
 
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-"""What hosts take as the name of a property."""
+"""The property names that MCP hosts accept."""
 
 RESERVED = ("query", "limit", "cursor", "ref", "path")
-"""What a key cannot be called: a search has parameters of these names."""
+"""Names that a key cannot have, because they are parameters of a search."""
 
 MAX_KEYS = 64
 MAX_VALUES = 64
@@ -60,13 +60,13 @@ class Taxonomy(NamedTuple):
     keys: Mapping[str, str | None]
     manifest_in: Callable[[str], Manifest | None]
 
-    def gathered(self, folders: Iterable[str]) -> Taxonomy:
+    def load_folders(self, folders: Iterable[str]) -> Taxonomy:
         """Return a taxonomy that holds the manifests of these folders and can be sent to another process."""
         found = ((folder, self.manifest_in(folder)) for folder in folders)
         return Taxonomy(self.keys, {folder: manifest for folder, manifest in found if manifest}.get)
 
-    def governed(self, path: str) -> Values:
-        """Return what the nearest manifest says of a document; nothing if there is none above it."""
+    def manifest_values(self, path: str) -> Values:
+        """Return the values of the nearest manifest above a document; empty without a manifest."""
         folder = path
         while folder:
             folder = folder.rpartition("/")[0]
@@ -77,7 +77,7 @@ class Taxonomy(NamedTuple):
 
     def values(self, path: str, front_matter: Mapping[str, object]) -> Values:
         """Return the values of a document, by key."""
-        governed = self.governed(path)
+        governed = self.manifest_values(path)
         found = {key: read_values(key, front_matter.get(key)) or governed.get(key, ()) for key in self.keys}
         return {key: values for key, values in found.items() if values}
 
@@ -110,7 +110,7 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 
 
 class InvalidManifest(WorkspaceError):
-    """A manifest cannot be read, or says what has no effect. `path`, `line` (from 1) and `key` say where."""
+    """A manifest cannot be read, or has an invalid field: `path`, `line` (from 1), `key`."""
 
     code: ClassVar[str] = "INVALID_MANIFEST"
 
@@ -135,9 +135,9 @@ class Manifest(NamedTuple):
 
 
 class Manifests:
-    """The manifests of a commit, each read when it is first asked for.
+    """The manifests of a commit, each read on first use.
 
-    `blob_of` gives the blob of the manifest at a path; None if none counts there.
+    `blob_of` returns the blob of the manifest at a path; None without a valid one.
     """
 
     def __init__(self, git: GitReader, keys: tuple[str, ...], blob_of: Callable[[str], str | None]) -> None:
@@ -149,10 +149,10 @@ class Manifests:
     def within(self, folder: str) -> Manifest | None:
         """Return the manifest of a folder; an invalid one is logged and treated as empty."""
         if folder not in self._known:
-            self._known[folder] = self._found(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+            self._known[folder] = self._read_at(f"{folder}/{MANIFEST}" if folder else MANIFEST)
         return self._known[folder]
 
-    def _found(self, path: str) -> Manifest | None:
+    def _read_at(self, path: str) -> Manifest | None:
         blob = self._blob_of(path)
         try:
             return _read(self._git, self._keys, path, blob) if blob else None
@@ -164,7 +164,7 @@ class Manifests:
 def find_problems(
     git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]
 ) -> list[InvalidManifest]:
-    """Return what is wrong with each manifest that cannot be used, of some blobs by path, in their order."""
+    """Return the problem of each invalid manifest among blobs by path, in their order."""
     found = []
     for path, blob in manifests.items():
         try:
@@ -190,8 +190,8 @@ def _read(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manife
 
 @lru_cache(maxsize=256)
 def _warn(message: str) -> None:
-    """Tell of a manifest that cannot be used; once, though each commit meets it again."""
-    log.warning("%s; what it says is left out until it is mended", message)
+    """Log an invalid manifest once, because each commit reads it again."""
+    log.warning("%s; the manifest is ignored until it is fixed", message)
 
 
 @lru_cache(maxsize=256)
@@ -208,7 +208,7 @@ def read_manifest(data: bytes, path: str, keys: tuple[str, ...]) -> Manifest:
 
 
 class _Reading(NamedTuple):
-    """The file that is read, for what has to be said of it."""
+    """The file to read, for its error messages."""
 
     data: bytes
     path: str
@@ -218,12 +218,14 @@ class _Reading(NamedTuple):
         self._check_names(table, ("metadata", "override"), None)
         overrides = table.get("override", [])
         if not isinstance(overrides, list):
-            self._refuse("override", None, "is no list of tables", "Write each override below [[override]].")
+            self._refuse(
+                "override", None, "must be a list of tables", "Write each override below [[override]]."
+            )
         if len(overrides) > MAX_OVERRIDES:
             self._refuse(
                 "override",
                 MAX_OVERRIDES,
-                f"stands {len(overrides)} times; at most {MAX_OVERRIDES} are allowed",
+                f"occurs {len(overrides)} times; the maximum is {MAX_OVERRIDES}",
                 "Join some of them, or put manifests into the folders themselves.",
             )
         return Manifest(
@@ -233,7 +235,7 @@ class _Reading(NamedTuple):
 
     def _override(self, number: int, table: object) -> ValueOverride:
         if not isinstance(table, dict):
-            self._refuse("override", number, "is no table", "Write each override below [[override]].")
+            self._refuse("override", number, "must be a table", "Write each override below [[override]].")
         self._check_names(table, ("match", "metadata"), number)
         for name in ("match", "metadata"):
             if name not in table:
@@ -241,7 +243,7 @@ class _Reading(NamedTuple):
                     "override", number, f"has no '{name}'", "An override needs a glob to match, and metadata."
                 )
         match = table["match"]
-        reason = globs.find_problem(match) if isinstance(match, str) else "is no text"
+        reason = globs.find_problem(match) if isinstance(match, str) else "must be a text"
         if reason is not None:
             self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
         return ValueOverride(Glob.compile(match), self._metadata(table, number))
@@ -249,7 +251,7 @@ class _Reading(NamedTuple):
     def _metadata(self, table: Mapping[str, object], number: int | None) -> Values:
         metadata = table.get("metadata", {})
         if not isinstance(metadata, dict):
-            self._refuse("metadata", number, "is no table", 'Write key = "value" below [metadata].')
+            self._refuse("metadata", number, "must be a table", 'Write key = "value" below [metadata].')
         found = {}
         for key, value in metadata.items():
             if key not in self.keys:
@@ -257,12 +259,12 @@ class _Reading(NamedTuple):
                 self._refuse(
                     key,
                     number,
-                    "is no key of the taxonomy",
-                    f"{near}Declare it as [taxonomy.{key[:_SHOWN]}] in docyard.toml, or take it out.",
+                    "is not a key of the taxonomy",
+                    f"{near}Declare it as [taxonomy.{key[:_SHOWN]}] in docyard.toml, or remove it.",
                 )
             texts = value if isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
-                self._refuse(key, number, "is neither text nor a list of texts", "Put its value in quotes.")
+                self._refuse(key, number, "must be a text or a list of texts", "Put its value in quotes.")
             found[key] = read_values(key, value)
         return {key: values for key, values in found.items() if values}
 
@@ -282,8 +284,8 @@ class _Reading(NamedTuple):
 def find_line(text: str, key: str, number: int | None) -> int:
     """Return the line of a key, from 1: in the override of this number, or outside of all (None).
 
-    Where it is written so that it is not found there, it is the line of the table's header, or another on
-    which such a key stands, or the first.
+    If the key is not found there, return the line of the table's header, else another line with the key, else
+    the first line.
     """
     name = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
     overrides, place, header, elsewhere = 0, None, 0, 0

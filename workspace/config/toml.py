@@ -1,4 +1,4 @@
-"""TOML files of a workspace, read with care: small, flat, UTF-8, and said where they are wrong."""
+"""Read the TOML files of a workspace: small, flat and UTF-8, with the lines of errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 200
 
 
 class InvalidToml(ValueError):
-    """A file cannot be read. `reason` goes on after its name, `fix` says what to do, `line` counts from 1."""
+    """A file cannot be read. `reason` is a phrase to follow its name, `line` counts from 1."""
 
     def __init__(self, reason: str, fix: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -32,7 +32,7 @@ class InvalidToml(ValueError):
 
 
 def read_bytes(git: GitReader, blob: str) -> bytes:
-    """Return the bytes of a file; for one that is too large to be read, as many as are already too many."""
+    """Return the bytes of a file; for a file over MAX_BYTES, one byte more than the limit."""
     data = git.blob_within(blob, MAX_BYTES)
     return bytes(MAX_BYTES + 1) if data is None else data
 
@@ -59,7 +59,7 @@ def load_toml(data: bytes) -> dict[str, object]:
         place = _PLACE.search(str(error))
         line = int(place[1]) if place else data.count(b"\n") + 1
         raise InvalidToml(
-            f"is not TOML: {_bounded(str(error))}", "Mend that line and commit it.", line
+            f"is not TOML: {_truncate(str(error))}", "Correct that line and commit it.", line
         ) from error
     except ValueError as error:  # Python reads no number of thousands of digits
         raise InvalidToml("holds a number that is too large", "Shorten it and commit it.") from error
@@ -70,5 +70,5 @@ def decode_text(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def _bounded(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

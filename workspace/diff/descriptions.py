@@ -236,7 +236,7 @@ def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
 
 
 def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
-    if step.words and _keeps_words(before, step):
+    if step.words and _has_unchanged_word(before, step):
         yield DiffRow("~", tuple(_diff_segments(before, after, step)))
         return
     for line in before[step.start : step.end].split("\n"):
@@ -247,7 +247,7 @@ def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow
             yield DiffRow("+", (Segment(_truncate_line(line), "added"),))
 
 
-def _keeps_words(before: str, step: DiffStep) -> bool:
+def _has_unchanged_word(before: str, step: DiffStep) -> bool:
     """Return True if at least one word of a paragraph is unchanged."""
     bounds = [step.start, *(offset for edit in step.words for offset in edit[:2]), step.end]
     return any(_WORD.search(before, start, end) for start, end in zip(bounds[::2], bounds[1::2], strict=True))

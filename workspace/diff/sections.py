@@ -66,20 +66,20 @@ class SectionMatch:
             self._match_remaining_siblings()  # children of parents that match now
 
     def origin(self, section: Section) -> Section | None:
-        """Return the matching section of the old version; None if there is no unambiguous one."""
+        """Return the matching section of the old version; None if no match is unambiguous."""
         position = self.pairs.get(section.position)
         return None if position is None else self.old.sections[position]
 
     def successor(self, section: Section) -> Section | None:
-        """Return the matching section of the new version; None if there is no unambiguous one."""
+        """Return the matching section of the new version; None if no match is unambiguous."""
         position = self._new_positions.get(section.position)
         return None if position is None else self.new.sections[position]
 
-    def removed(self) -> list[Section]:
+    def list_removed(self) -> list[Section]:
         """Return the sections of the old version without a match, except for the preamble."""
         return [item for item in self.old.sections if self._is_unmatched(item, self._new_positions)]
 
-    def added(self) -> list[Section]:
+    def list_added(self) -> list[Section]:
         """Return the sections of the new version without a match, except for the preamble."""
         return [item for item in self.new.sections if self._is_unmatched(item, self.pairs)]
 
@@ -105,13 +105,13 @@ class SectionMatch:
 
     def _match_slugs(self) -> None:
         """Pair sections of the same slug and parent."""
-        news = _group_by_slug(self.added())
+        news = _group_by_slug(self.list_added())
         pinned_sections = {
-            item.position: pinned for item in self.removed() if (pinned := self._find_pinned(item))
+            item.position: pinned for item in self.list_removed() if (pinned := self._find_pinned(item))
         }
         claimed = {pinned.position for pinned in pinned_sections.values()}
         # A parent precedes its children, so it is matched before them.
-        for (parent, slug), olds in _group_by_slug(self.removed()).items():
+        for (parent, slug), olds in _group_by_slug(self.list_removed()).items():
             new_parent = None if parent is None else self._new_positions.get(parent)
             has_parent_match = parent is None or new_parent is not None
             group = news.get((new_parent, slug), []) if has_parent_match else []
@@ -164,15 +164,15 @@ class SectionMatch:
 
     def _match_remaining_siblings(self) -> None:
         """Pair the only remaining section of a slug below a parent."""
-        olds = _group_by_slug(self.removed())
-        for (parent, slug), news in _group_by_slug(self.added()).items():
+        olds = _group_by_slug(self.list_removed())
+        for (parent, slug), news in _group_by_slug(self.list_added()).items():
             old_parent = None if parent is None else self.pairs.get(parent)
             remaining = olds.get((old_parent, slug), ()) if parent is None or old_parent is not None else ()
             if len(news) == len(remaining) == 1:
                 self._add_pair(remaining[0], news[0])
 
     def _match_similar(self) -> None:
-        olds, news = self.removed(), self.added()
+        olds, news = self.list_removed(), self.list_added()
         if olds and news:
             lines = (
                 [_count_lines(self.old, item) for item in olds],

@@ -191,7 +191,7 @@ def _trim_blank_lines(data: bytes) -> bytes:
 
 def remove_spans(data: bytes, start: int, end: int, removed: Iterable[Span]) -> bytes:
     """Return the bytes [start, end) without some spans, which must be sorted and must not overlap."""
-    return b"".join(data[kept_start:kept_end] for kept_start, kept_end in _invert_spans(start, end, removed))
+    return b"".join(data[span_start:span_end] for span_start, span_end in _invert_spans(start, end, removed))
 
 
 def _invert_spans(start: int, end: int, removed: Iterable[Span]) -> Iterator[Span]:

@@ -164,9 +164,9 @@ def derive_address(parent: str | None, title: str) -> str:
     return f"{parent}/{slug}" if parent else slug
 
 
-def find_free_address(parent: str | None, title: str, taken: set[str]) -> str:
+def find_free_address(parent: str | None, title: str, used_names: set[str]) -> str:
     """Return an unused address below a parent: the slug of the title, with a number if necessary."""
-    return UniqueNames("-", 1, taken).make_unique(derive_address(parent, title))
+    return UniqueNames("-", 1, used_names).make_unique(derive_address(parent, title))
 
 
 def format_heading(level: int, title: str, address: str, form: AnchorForm) -> str:
@@ -218,9 +218,9 @@ def prepare_content(
     headings = read_headings(lines, parse_content_outline(text, field))
     if not headings:
         return Content(text, (), ())
-    taken = collect_anchor_names(document, replaced) | set(reserved)
-    _reserve_anchors(headings, taken)
-    names = UniqueNames("-", 1, taken)
+    used_names = collect_anchor_names(document, replaced) | set(reserved)
+    _reserve_anchors(headings, used_names)
+    names = UniqueNames("-", 1, used_names)
     replaced_positions = {section.position for section in replaced}
     children = {
         child.title.casefold(): child.address
@@ -269,17 +269,17 @@ def format_deep_hint(address: str, level: int) -> str:
     return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
 
 
-def _reserve_anchors(headings: list[AnchoredHeading], taken: set[str]) -> None:
-    """Add the anchors of the content's headings to `taken`. Raises SectionExists for one that is in use."""
+def _reserve_anchors(headings: list[AnchoredHeading], used_names: set[str]) -> None:
+    """Add the anchors of the content's headings to `used_names`. Raises SectionExists for a used one."""
     for heading in headings:
         names = {heading.text.name, heading.anchor, *heading.aliases} - {None}
-        for name in names & taken:
+        for name in names & used_names:
             raise SectionExists(
                 f"line {heading.block.line + 1} of the content has the anchor '{name}', which is in use",
                 fix="Remove the anchor; Docyard writes one.",
                 slug=name,
             )
-        taken.update(name for name in names if name)
+        used_names.update(name for name in names if name)
 
 
 def _check_level(heading: AnchoredHeading, level: int, address: str | None) -> None:

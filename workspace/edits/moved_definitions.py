@@ -103,7 +103,7 @@ class _LabelMove:
             for label, item in find_definitions(remaining, rules).items()
         }
         self.labels = find_labels(alone)
-        self.taken = {*definitions, *self.inside, *self.remaining}
+        self.used_labels = {*definitions, *self.inside, *self.remaining}
         self.bracketed: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
 
@@ -128,11 +128,11 @@ class _LabelMove:
     def move_to(self, target: Document) -> LabelUpdates:
         """Return the updates of a move to another document."""
         in_target = find_definitions(target, self.rules)
-        self.taken |= set(in_target)
+        self.used_labels |= set(in_target)
         needed = self._find_needed(self._is_moved, lambda item: not self._is_moved(item.start))
         fresh = {label for label in (*self.inside, *needed) if label not in in_target}
         clashing = {use.label for use in find_uses(target, fresh)}
-        self.taken |= clashing
+        self.used_labels |= clashing
         names: dict[str, str] = {}
         copies: list[Definition] = []
         for label in dict.fromkeys((*needed, *self.inside)):
@@ -211,12 +211,12 @@ class _LabelMove:
                 self.bracketed[document.path] = frozenset(map(normalize_label, texts))
         base = " ".join(self.source.text(item.label_start, item.label_end).split())
         numbered = (f"{base}-{number}" for number in count(1))
-        name = next(name for name in numbered if not self._is_taken(normalize_label(name)))
-        self.taken.add(normalize_label(name))
+        name = next(name for name in numbered if not self._is_used(normalize_label(name)))
+        self.used_labels.add(normalize_label(name))
         return name
 
-    def _is_taken(self, label: str) -> bool:
-        return label in self.taken or any(label in texts for texts in self.bracketed.values())
+    def _is_used(self, label: str) -> bool:
+        return label in self.used_labels or any(label in texts for texts in self.bracketed.values())
 
     def _find_uses_in(self, item: Definition) -> list[LabelUse]:
         """Return the uses in the definition of a footnote."""

@@ -1,13 +1,10 @@
-"""An old version of a section put into a document: over the section that it became, or where it stood.
+"""Reinsert an old version of a section into a document: over its current version, or at its old place.
 
-Only its bytes go in. Headings get the levels of the place, lines end as those of the document do, and an
-anchor is written only where the section would have another address than it has (or had) without it.
+Only the section's bytes are inserted. Headings get the levels of the place, and lines the endings of the
+document. An anchor is written only if the section would otherwise have another address.
 
-Where a document or a section stood at another commit, followed over the trees in between.
-
-Versions of documents: what stood at a path of another commit, read by the settings of the tip.
-
-What restoring and undoing need: old versions, what became of them, and how they go back in.
+Also trace a document or a section to another commit, over the trees in between. Read the version of a
+document at another commit by the settings of the tip.
 """
 
 from __future__ import annotations
@@ -75,10 +72,11 @@ class ReinsertedSection(NamedTuple):
 def reinsert_section(
     document: Document, now: Section | None, old: Document, then: Section, form: AnchorForm
 ) -> ReinsertedSection:
-    """Put the section `then` of an old version, with all below it, into a document.
+    """Put the section `then` of an old version, with its subsections, into a document.
 
-    It takes the place of `now`, else goes where it stood. Raises ParentGone, LevelConflict for what would be
-    deeper than H6, InvalidAddress for an address that cannot be written as an anchor, StructureChanged.
+    It replaces `now`, or else returns to its old place. Raises ParentMissing, LevelConflict for a section
+    that would be deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and
+    StructureChanged.
     """
     if then.is_preamble or (now is not None and now.is_preamble):
         return _introduction(document, now, old, then)
@@ -115,20 +113,20 @@ def reinsert_section(
         if landed[0].address == wanted or anchor == wanted or then.anchor is not None:
             return ReinsertedSection(changed, landed[0], (splice,))
         anchor = wanted
-    raise _misread(then)
+    raise _structure_error(then)
 
 
 def find_removed_place(document: Document, old: Document, then: Section) -> TargetPosition:
-    """Return where a section goes that is gone: after the nearest sibling before it that is still there.
+    """Return the place for a removed section: after its nearest preceding sibling that remains.
 
-    Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
+    Without one, before the nearest following sibling, else at the end of its parent. Raises ParentMissing.
     """
     match = SectionMatch(old, document, Evidence.TEXT)
     parent = None if then.parent is None else old.sections[then.parent]
     above = match.successor(parent) if parent else None
     if parent and above is None:
         raise ParentMissing(
-            f"'{then.key}' stood in '{parent.key}', which is gone from {document.path} as well",
+            f"'{then.key}' was in '{parent.key}', which is missing from {document.path} as well",
             fix=f"Restore '{parent.key}', or the whole document.",
             parent=parent.key,
         )
@@ -137,9 +135,9 @@ def find_removed_place(document: Document, old: Document, then: Section) -> Targ
     key = above.key if above else None
     for field, others in (("after", reversed(siblings[:index])), ("before", iter(siblings[index + 1 :]))):
         for other in others:
-            twin = match.successor(other)
-            if twin and not twin.is_preamble and twin.parent == (above.position if above else None):
-                before, after = (None, twin.key) if field == "after" else (twin.key, None)
+            current = match.successor(other)
+            if current and not current.is_preamble and current.parent == (above.position if above else None):
+                before, after = (None, current.key) if field == "after" else (current.key, None)
                 return find_target_position(document, key, before, after, None)
     return find_target_position(document, key, None, None, None)
 
@@ -152,7 +150,7 @@ def _splice(
     then: Section,
     inner: list[Splice],
 ) -> tuple[Splice, int, int]:
-    """Return the splice, and where the section's own bytes stand afterwards: their start and their length."""
+    """Return the splice, and the start and length of the section's own bytes after it."""
     ending = _ending(document, old)
     cutting = cut_section(old, then)
     block = move_text(old.data, cutting.start, cutting.end, inner, ending).data
@@ -171,7 +169,7 @@ def _splice(
 def _introduction(document: Document, now: Section | None, old: Document, then: Section) -> ReinsertedSection:
     """Put an old title and introduction in place of those that are there."""
     if not then.is_preamble or (now is not None and not now.is_preamble):
-        raise _misread(then)
+        raise _structure_error(then)
     text = convert_line_endings(
         old.data[then.start : find_text_end(old.data, then.start, then.end)], _ending(document, old)
     )
@@ -183,7 +181,7 @@ def _introduction(document: Document, now: Section | None, old: Document, then: 
     changed = apply_edit(document, Edit((splice,), {}, "", renamed=now.position if now else None))
     preamble = changed.preamble
     if preamble is None:
-        raise _misread(then)
+        raise _structure_error(then)
     return ReinsertedSection(changed, preamble, (splice,))
 
 
@@ -195,7 +193,7 @@ def _check_depth(moved: tuple[Section, ...], shift: int) -> None:
     deepest = max(moved, key=lambda item: item.level)
     if deepest.level + shift > MAX_LEVEL:
         raise LevelConflict(
-            f"'{deepest.key}' would be deeper than H{MAX_LEVEL} where '{moved[0].key}' stands now",
+            f"'{deepest.key}' would be deeper than H{MAX_LEVEL} where '{moved[0].key}' is now",
             fix="Move the section higher up with move_section first.",
             slug=deepest.key,
         )
@@ -204,15 +202,15 @@ def _check_depth(moved: tuple[Section, ...], shift: int) -> None:
 def _check_landed(moved: tuple[Section, ...], landed: list[Section], shift: int) -> None:
     """Raise StructureChanged if the sections are not read as what they were."""
     if len(moved) != len(landed):
-        raise _misread(moved[0])
-    for item, twin in zip(moved, landed, strict=True):
-        if item.title != twin.title or item.level + shift != twin.level:
-            raise _misread(item)
+        raise _structure_error(moved[0])
+    for item, current in zip(moved, landed, strict=True):
+        if item.title != current.title or item.level + shift != current.level:
+            raise _structure_error(item)
 
 
-def _misread(section: Section) -> StructureChanged:
+def _structure_error(section: Section) -> StructureChanged:
     return StructureChanged(
-        f"'{section.key}' would not be read as the same section where it stands now",
+        f"'{section.key}' would not be read as the same section at its current place",
         fix="Restore the whole document, or close every code fence (```) and comment (<!-- -->) before it.",
         section=section.key,
     )
@@ -236,14 +234,14 @@ def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Nod
 
 
 class HistoryTracer:
-    """Places and versions of one workspace, whose settings say what a document is; versions are read once."""
+    """Positions and versions in the history of one workspace, by its current settings."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._following = Tracker(snapshot.git, snapshot.config.is_document, _READ)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
     def follow(self, way: Sequence[Node], place: SectionPosition) -> SectionPosition | None:
-        """Return what a place of the first state is in the last; None where it is gone, or cannot be told."""
+        """Map a position in the first state to the last one; None if it is missing or unknown."""
         for old, new in pairwise(state.tree for state in way):
             later = place if old == new else self._following.step(place, old, new)
             if later is None:
@@ -251,10 +249,10 @@ class HistoryTracer:
             place = later
         return place
 
-    def changed_since(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
+    def list_later_changes(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
         """Return the commits of a way, newest first, that changed a document, or the section of a key in it.
 
-        They are told for the path that the document has in the first state. Ask one object for one way only.
+        `path` is that of the document in the first state. Call one object with one way only.
         """
         if path not in self._changes:
             blobs = [self._following.blob(state.tree, path) for state in way]
@@ -281,15 +279,15 @@ SHORT_ID_LENGTH = 7
 
 
 class NotAtRef(WorkspaceError):
-    """The document or section was not there at the commit that is to be gone back to. `ref` is its id."""
+    """The document or section did not exist at the commit to restore from. `ref` is its id."""
 
     code = "NOT_AT_REF"
 
 
 def read_version(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
-    """Return the document at a path of a commit, whatever was a document there; None if nothing stood there.
+    """Return the document at a path of a commit, by any settings; None if the path did not exist.
 
-    `config` has the limits. Raises NotAtRef for what is no file, NotADocument for a pointer of Git LFS,
+    `config` has the limits. Raises NotAtRef if it is not a file, NotADocument for a pointer of Git LFS,
     LimitExceeded.
     """
     entry = then.entry(path)

@@ -1,8 +1,8 @@
-"""restore_document: a whole document as it was at another commit, byte for byte.
+"""restore_document: restore a whole document as it was at another commit, byte for byte.
 
-restore_section: a section with its subsections, as it was at another commit.
+restore_section: restore a section with its subsections as it was at another commit.
 
-undo: what one commit did to documents taken back, where others may have written since.
+undo: revert the changes of one commit to documents, which later commits may have changed.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
-_TOLD = 100
+_MAX_REPORTED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreDocument(Operation):
     """Puts a document back as it was at `commit` (a full id), at the path that it has now.
 
-    One that was renamed since is found through its renames; one that was removed comes back at its path.
+    A renamed document is found through its renames; a removed document returns to its path.
     """
 
     name: ClassVar[str] = "restore_document"
@@ -60,7 +60,7 @@ class RestoreDocument(Operation):
 
         path = check_path(self.file)
         now = overlay.find(path)
-        old = self._old(overlay, path, is_there=now is not None)
+        old = self._read_old(overlay, path, is_there=now is not None)
         answer: dict[str, object] = {"file": path, "from": self.commit}
         if old.path != path:
             answer["was"] = {"file": old.path}
@@ -76,22 +76,22 @@ class RestoreDocument(Operation):
             overlay.put(restored)
         hints: tuple[str, ...] = ()
         if now is not None and (keys := _list_replaced_keys(now, restored)):
-            answer["metadata_replaced"] = keys[:_TOLD]
+            answer["metadata_replaced"] = keys[:_MAX_REPORTED]
             hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
         return Outcome(path, answer, summary, True, hints, _map_offsets(now, restored))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the document that do not come back."""
+        """Return the texts of the document that the restore removes."""
         path = check_path(self.file)
         now = overlay.find(path)
         if now is None:
             return ()
-        old = self._old(overlay, path, is_there=True)
-        kept = {compute_digest(old, item) for item in old.sections}
-        gone = [item for item in now.sections if compute_digest(now, item) not in kept]
-        return [(now, gone)] if gone else ()
+        old = self._read_old(overlay, path, is_there=True)
+        old_digests = {compute_digest(old, item) for item in old.sections}
+        removed = [item for item in now.sections if compute_digest(now, item) not in old_digests]
+        return [(now, removed)] if removed else ()
 
-    def _old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
+    def _read_old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
         """Return the document as it was, at the path that it had."""
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
@@ -153,9 +153,13 @@ def _map_offsets(now: Document | None, restored: Document) -> OffsetMap:
         return OffsetMap.of_creation(path)
     renamed = {}
     for section in now.sections:
-        twins = restored.sections_by_address(section.address)
-        if section.has_heading and len(twins) == 1 and len(now.sections_by_address(section.address)) == 1:
-            renamed[path, section.heading_start] = path, twins[0].heading_start
+        candidates = restored.sections_by_address(section.address)
+        if (
+            section.has_heading
+            and len(candidates) == 1
+            and len(now.sections_by_address(section.address)) == 1
+        ):
+            renamed[path, section.heading_start] = path, candidates[0].heading_start
     return OffsetMap((), renamed, {path: path})
 
 
@@ -170,9 +174,9 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSection(DocumentOperation):
-    """Puts a section back as it was at `commit` (a full id): its own text and all below it.
+    """Restores a section as it was at `commit` (a full id): its own text and its subsections.
 
-    The section is followed back through renames and moves. One that was removed goes where it stood.
+    The section is traced back through renames and moves. A removed section returns to its old place.
     """
 
     name: ClassVar[str] = "restore_section"
@@ -183,16 +187,16 @@ class RestoreSection(DocumentOperation):
     commit: str
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lay the changed document over the snapshot; nothing where the section is as it was.
+        """Put the changed document into the overlay. An unchanged section changes nothing.
 
-        Raises DocumentNotFound, SectionNotFound for one that stands elsewhere now, AmbiguousAddress,
-        NotAtRef, NotADocument, ParentGone, LevelConflict, StructureChanged, LimitExceeded.
+        Raises DocumentNotFound, SectionNotFound for a section that is elsewhere now, AmbiguousAddress,
+        NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported here because a server answers its first questions without restoring anything.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
         from workspace.links.offset_map import OffsetMap, match_same_headings
 
-        document, now, old, then = self._found(overlay)
+        document, now, old, then = self._find_versions(overlay)
         put = reinsert_section(document, now, old, then, document.form or style.form)
         path, slug = document.path, put.section.key
         answer: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
@@ -211,15 +215,15 @@ class RestoreSection(DocumentOperation):
         return Outcome(path, answer, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the section and all below it, less the texts that come back."""
-        document, now, old, then = self._found(overlay)
+        """Return the texts of the section and its subsections that the restore removes."""
+        document, now, old, then = self._find_versions(overlay)
         if now is None:
             return ()
-        kept = {compute_digest(old, item) for item in _tree(old, then)}
-        gone = [item for item in _tree(document, now) if compute_digest(document, item) not in kept]
-        return [(document, gone)] if gone else ()
+        old_digests = {compute_digest(old, item) for item in _tree(old, then)}
+        removed = [item for item in _tree(document, now) if compute_digest(document, item) not in old_digests]
+        return [(document, removed)] if removed else ()
 
-    def _found(self, overlay: Overlay) -> _Found:
+    def _find_versions(self, overlay: Overlay) -> _Found:
         from workspace.edits.reinsertion import HistoryTracer, list_commits_between
         from workspace.history.moves import SectionPosition
         from workspace.snapshot.snapshot import Snapshot
@@ -231,20 +235,20 @@ class RestoreSection(DocumentOperation):
         try:
             now = resolve_section(document, self.slug)
         except SectionNotFound as error:
-            old, section = self._at_ref(then, tip, way, document.path)
+            old, section = self._find_at_commit(then, tip, way, document.path)
             later = HistoryTracer(tip).follow([*reversed(way)], SectionPosition(old.path, old, section))
             if later is not None and later.section is not None:
                 raise error  # it was renamed or moved, and has an address of its own now
             return _Found(document, None, old, section)
         origin = self._origin(overlay, way, document, now)
         if origin is None or origin.document is None or origin.section is None:
-            return _Found(document, now, *self._at_ref(then, tip, way, document.path))
+            return _Found(document, now, *self._find_at_commit(then, tip, way, document.path))
         return _Found(document, now, origin.document, origin.section)
 
     def _origin(
         self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
     ) -> SectionPosition | None:
-        """Return where a section stood at the commit; None where that cannot be told."""
+        """Return the position of a section at the commit; None if it is unknown."""
         from workspace.diff.sections import Evidence, SectionMatch
         from workspace.edits.reinsertion import HistoryTracer
         from workspace.history.moves import SectionPosition
@@ -258,7 +262,7 @@ class RestoreSection(DocumentOperation):
             section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
         return HistoryTracer(tip).follow(way, SectionPosition(path, committed, section)) if section else None
 
-    def _at_ref(
+    def _find_at_commit(
         self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """Return the document as it was, and the section of the same address in it. Raises NotAtRef."""
@@ -288,7 +292,7 @@ def _tree(document: Document, section: Section) -> tuple[Section, ...]:
     return (section,) if section.is_preamble else (section, *document.descendants(section))
 
 
-_ROUNDS = 5  # what is held back may hold back more
+_ROUNDS = 5  # lines that are held may hold further lines
 _NAMED = 3
 
 
@@ -299,19 +303,19 @@ class NotInHistory(WorkspaceError):
 
 
 class MergeCommit(WorkspaceError):
-    """The commit joins several lines of history, so it cannot be told what it did. `parents` are its own."""
+    """The commit has several parents, so its own change is undefined. `parents` are its parents."""
 
     code = "MERGE_COMMIT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo(Operation):
-    """Takes back what a commit (a full id) did, section by section.
+    """Reverts the changes of a commit (a full id), section by section.
 
-    Sections that it did not change stay as they are. One that it changed and that was changed since is a
-    conflict, and nothing is taken back; if it `is_partial`, everything else is.
+    Sections that the commit did not change stay as they are. A section that was changed again since is a
+    conflict, and nothing is reverted. With `is_partial`, all other sections are reverted.
 
-    It takes away no words but those that the commit wrote, so its caller needs not have seen them.
+    Undo removes only words that the commit wrote, so the caller need not have read them.
     """
 
     name: ClassVar[str] = "undo"
@@ -320,7 +324,7 @@ class Undo(Operation):
     is_partial: bool = False
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lay the documents as they would be over the snapshot; nothing where all is taken back already.
+        """Put the reverted documents into the overlay. A commit that is reverted already changes nothing.
 
         Raises NotInHistory, MergeCommit, Conflict.
         """
@@ -328,7 +332,7 @@ class Undo(Operation):
         from workspace.edits.undo import CommitUndo
 
         commit = self._commit(overlay.snapshot)
-        held = self._held(overlay, commit)
+        held = self._find_held_lines(overlay, commit)
         undoing = CommitUndo(overlay, commit, held)
         undoing.run()
         short = self.commit[:SHORT_ID_LENGTH]
@@ -337,21 +341,21 @@ class Undo(Operation):
             raise self._conflict(short, undoing)
         subject = commit.message.strip().partition("\n")[0]
         summary = f"Undo {short}: {subject}"
-        answer: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_TOLD]}
-        if len(undoing.done) > _TOLD:
+        answer: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_MAX_REPORTED]}
+        if len(undoing.done) > _MAX_REPORTED:
             answer["undone_total"] = len(undoing.done)
         if undoing.clashes:
-            answer["conflicts"] = undoing.told(_TOLD)
+            answer["conflicts"] = undoing.describe_clashes(_MAX_REPORTED)
         if undoing.left_alone:
-            answer["left_alone"] = undoing.left_alone[:_TOLD]
+            answer["left_alone"] = undoing.left_alone[:_MAX_REPORTED]
         hints = _hints(undoing, short)
         if not undoing.done:
             return Outcome("", answer, summary, False, hints)
         path = str(undoing.done[0]["file"])
-        return Outcome(path, answer, summary, True, hints, undoing.survival())
+        return Outcome(path, answer, summary, True, hints, undoing.offset_map())
 
-    def _held(self, overlay: Overlay, commit: Commit) -> PreservedLines:
-        """Return lines that stay where they are: what was moved is taken back on both sides, or on none."""
+    def _find_held_lines(self, overlay: Overlay, commit: Commit) -> PreservedLines:
+        """Return lines that stay where they are: a move is reverted on both sides, or on none."""
         from workspace.edits.undo import CommitUndo
         from workspace.edits.undo_text import NOTHING
 
@@ -371,7 +375,7 @@ class Undo(Operation):
         short = self.commit[:SHORT_ID_LENGTH]
         if tip.commit is None or not tip.git.is_descendant(tip.commit, self.commit):
             raise NotInHistory(
-                f"the commit {short} is not in the history of this branch, so there is nothing to take back",
+                f"the commit {short} is not in the history of this branch, so there is nothing to undo",
                 fix="Choose a commit of this branch.",
                 ref=self.commit,
             )
@@ -379,13 +383,13 @@ class Undo(Operation):
         if len(commit.parents) > 1:
             raise MergeCommit(
                 f"{short} is a merge of {len(commit.parents)} lines of history, and cannot be undone as one",
-                fix="Undo the commits that it brought, one by one, the newest first.",
+                fix="Undo the commits that it merged one by one, the newest first.",
                 ref=self.commit,
                 parents=list(commit.parents),
             )
         if commit.parents and not tip.git.has(commit.parents[0]):
             raise NotInHistory(
-                f"the history of this clone ends at {short}, so what it changed cannot be told",
+                f"the history of this clone ends at {short}, so its changes are unknown",
                 fix="Fetch the rest with git fetch --unshallow.",
                 ref=self.commit,
             )
@@ -396,19 +400,19 @@ class Undo(Operation):
         named = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         return ConcurrentChange(
-            f"what {short} did cannot all be taken back, because other commits have changed it since: "
+            f"commit {short} cannot be undone completely, because other commits have changed texts since: "
             f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
-            + ("restore what you need." if self.is_partial else 'send mode "each" to take back the rest.'),
+            + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),
             ref=self.commit,
-            conflicts=undoing.told(_TOLD),
+            conflicts=undoing.describe_clashes(_MAX_REPORTED),
         )
 
 
 def _hints(undoing: CommitUndo, short: str) -> tuple[str, ...]:
     hints: list[str] = []
     if not undoing.done:
-        hints.append(f"nothing of {short} is left to take back")
+        hints.append(f"nothing of {short} is left to undo")
     if undoing.clashes:
         hints.append("changed since and left as it is: see 'conflicts'")
     if undoing.left_alone:

@@ -330,7 +330,7 @@ class MoveSection(DocumentOperation):
             return check_path(self.file), self.parent_slug
         if "#" not in self.to_file:
             return check_path(self.to_file), self.parent_slug
-        path, fragment = split_address(self.to_file, {*overlay.snapshot.documents, *overlay.laid})
+        path, fragment = split_address(self.to_file, {*overlay.snapshot.documents, *overlay.laid_paths})
         if fragment and self.parent_slug and fragment != self.parent_slug:
             raise InvalidAddress(
                 f"'to_file' has the section '{fragment}', but 'parent_slug' is '{self.parent_slug}'",

@@ -1,15 +1,15 @@
-"""update_content: a section's own text replaced, its subsections left alone unless they are meant too.
+"""update_content: replace a section's own text, and its subsections on request.
 
-append_content: text added at the end of a section's own text, before its first subsection.
+append_content: add text at the end of a section's own text, before its first subsection.
 
-replace_text: words exchanged for others, exactly and only as often as the caller said.
+replace_text: replace exact text, exactly as often as the caller requests.
 
-The caller quotes the words, so they were seen. Line ends are not told apart: a quotation comes with LF, and
-matches whatever its document has there.
+The caller quotes the text, which proves that the caller has read it. All line endings are equal: a quotation
+has LF, and matches the endings of the document.
 
-rewrite_text: a text as a person edited it; lines that they left alone keep their bytes and line ends.
+rewrite_text: write a text as a person edited it. Unchanged lines keep their bytes and line endings.
 
-It carries its own proof: the text that was edited comes with it, and must still stand there.
+The request contains the text before the edit, which must still be the text of the document.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PREAMBLE_LEVEL = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateContent(DocumentOperation):
-    """Replaces the text of a section; with `include_subsections`, all that stands below it too."""
+    """Replaces the text of a section; with `include_subsections`, also its subsections."""
 
     name: ClassVar[str] = "update_content"
     implied_by: ClassVar[frozenset[str]] = frozenset({"content", "slug"})
@@ -172,10 +172,10 @@ _COMPARED_LENGTH = 200
 
 
 class MatchCount(WorkspaceError):
-    """The text stands there more or fewer times than the caller said.
+    """The text occurs more or fewer times than the caller requested.
 
-    `matches` is how often, `lines` the first 50 lines (from 1) on which it begins; where there are none,
-    `near` names lines that may be meant.
+    `matches` is the number of matches, `lines` the first 50 lines (from 1) on which one begins. Without a
+    match, `near` names similar lines.
     """
 
     code = "MATCH_COUNT"
@@ -183,9 +183,9 @@ class MatchCount(WorkspaceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceText(DocumentOperation):
-    """Replaces exact text that stands there `count` times (1 unless given), below the front matter.
+    """Replaces exact text that occurs `count` times (1 unless given), below the front matter.
 
-    With `slug` only the section's own text is meant, without its subsections. Sections stay as they are: a
+    With `slug` only the section's own text is searched, without its subsections. Sections stay as they are: a
     heading may change its words if it keeps its address, and none may come or go.
     """
 
@@ -210,7 +210,7 @@ class ReplaceText(DocumentOperation):
         text = _Text(document, start, len(document.data) if end is None else end)
         matches = text.find(old.encode())
         if len(matches) != self.count or self.count < 1:
-            raise self._refusal(document, text, old, matches)
+            raise self._match_error(document, text, old, matches)
         lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches]
         answer: dict[str, object] = {"replaced": len(matches), "lines": lines[:_SHOWN]}
         places = [text.offset(place) for place in matches]
@@ -245,8 +245,8 @@ class ReplaceText(DocumentOperation):
             ) from error
         return changed, edit
 
-    def _refusal(self, document: Document, text: _Text, old: str, matches: Sequence[int]) -> MatchCount:
-        """Return the error for a text that does not stand there as often as was said."""
+    def _match_error(self, document: Document, text: _Text, old: str, matches: Sequence[int]) -> MatchCount:
+        """Return the error for a text that does not occur as often as requested."""
         lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches[:_SHOWN]]
         where = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
@@ -254,12 +254,12 @@ class ReplaceText(DocumentOperation):
             return MatchCount("'count' is below 1", fix="Leave it out, or give a number from 1.", **details)
         if not matches:
             fix, near = _advice(document, text, old, self.slug)
-            return MatchCount(f"'old' does not stand in {where}", fix=fix, **details, near=near)
+            return MatchCount(f"'old' was not found in {where}", fix=fix, **details, near=near)
         times, wanted = _times(len(matches)), _times(self.count)
         named = ", ".join(str(line) for line in lines[:_NAMED]) + (", …" if len(matches) > _NAMED else "")
         wider = "Quote more of the text around it, name the section in 'slug', or set count"
         return MatchCount(
-            f"'old' stands {times} in {where}, not {wanted}: line{'s' * (len(matches) > 1)} {named}",
+            f"'old' occurs {times} in {where}, not {wanted}: line{'s' * (len(matches) > 1)} {named}",
             fix=f"{wider if len(matches) > self.count else 'Set count'} to {len(matches)}.",
             **details,
         )
@@ -270,7 +270,7 @@ def _times(number: int) -> str:
 
 
 class _Text:
-    """A part of a document with LF line ends, and where each of its bytes stands in the document."""
+    """A part of a document with LF line ends, and the offset of each of its bytes in the document."""
 
     def __init__(self, document: Document, start: int, end: int) -> None:
         data = document.data[start:end]
@@ -279,10 +279,10 @@ class _Text:
         if b"\r" in data:
             lines = document.lines
             self._first = bisect_right(lines.starts, start) - 1
-            kept = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            self._starts = [0, *(found.end() for found in re.finditer(b"\n", kept))]
+            normalized = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self._starts = [0, *(found.end() for found in re.finditer(b"\n", normalized))]
             self._lines = lines
-            data = kept
+            data = normalized
         self.data = data
 
     def find(self, wanted: bytes) -> list[int]:
@@ -295,7 +295,7 @@ class _Text:
         return places
 
     def offset(self, place: int) -> int:
-        """Return the byte of the document that stands at a place."""
+        """Return the offset in the document of a place in this text."""
         if self._starts is None:
             return self._start + place
         line = bisect_right(self._starts, place) - 1
@@ -313,7 +313,7 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
 
 
 def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tuple[str, list[int]]:
-    """Return what to send instead of a text that does not stand there, and the lines that may be meant."""
+    """Return a fix for a text that was not found, and similar lines."""
     if slug:
         whole = _Text(document, document.front_matter_end, len(document.data))
         places = [whole.offset(place) for place in whole.find(old.encode())]
@@ -321,13 +321,13 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
             lines = [document.lines.line_at(place) + 1 for place in places[:_SHOWN]]
             found = document.section_at(places[0])
             named = f"'{found.key}'" if found else "the document"
-            return f"It stands in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
+            return f"'old' is in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
     front = decode_with_newlines(document.text(0, document.front_matter_end))
     if old in front:
-        return "It stands in the front matter: use set_metadata.", []
+        return "'old' is in the front matter: use set_metadata.", []
     line = _find_folded(document, text, old)
     if line is not None:
-        fix = f"It stands on line {line} with other white space or in other case: quote it exactly."
+        fix = f"'old' is on line {line} with other white space or in other case: quote it exactly."
         return fix, [line]
     line = _find_similar_line(document, text, old)
     if line is not None:
@@ -336,7 +336,7 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
 
 
 def _find_folded(document: Document, text: _Text, old: str) -> int | None:
-    """Return the line on which the text stands if white space and case do not count."""
+    """Return the line of the text, without regard to white space and case."""
     words = [(found.start(), found.group()) for found in re.finditer(rb"\S+", text.data)]
     folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
     wanted = " ".join(old.split()).casefold()
@@ -373,10 +373,10 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteText(DocumentOperation):
-    """Replaces what a section says below its heading, without its subsections; without `slug`, all text.
+    """Replaces the text of a section below its heading, without its subsections; without `slug`, all text.
 
-    `seen` is the text before as `editable_text` gave it, `text` the one after. Headings may come and go
-    within it, and are left as they were written.
+    `seen` is the text before the edit, as `read_editable_text` returned it, `text` the text after it. The
+    edit may add and remove headings, which are written as given.
     """
 
     name: ClassVar[str] = "rewrite_text"
@@ -398,7 +398,7 @@ class RewriteText(DocumentOperation):
         try:
             return apply_edit(document, edit), edit
         except StructureChanged:
-            # A line that stays may become a heading, or be none any more, as where a fence was taken out.
+            # An unchanged line may become a heading or stop being one, e.g. after a fence was removed.
             edit = self._edit(document, is_whole=True)
             return apply_edit(document, edit), edit
 
@@ -411,7 +411,7 @@ class RewriteText(DocumentOperation):
         if theirs != strip_blank_lines(decode_with_newlines(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
-                fix="Look at both versions, and put into yours what is to stay of the other.",
+                fix="Compare both versions, and copy the changes that you need into yours.",
                 theirs=theirs,
                 base=self.seen,
                 ours=text,
@@ -457,21 +457,21 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
 
 
 def _rewrite(old: bytes, text: str, ending: bytes) -> bytes:
-    """Return the new text; each line that the old one has, too, as it stands there, with its own ending."""
+    """Return the new text; lines that are also in the old text keep their bytes and endings."""
     from workspace.diff.sequences import pair_lines
     from workspace.markdown.lines import split_lines
 
     lines, wanted = split_lines(old), text.split("\n")
     cuts = [find_content_end(line, len(line)) for line in lines]
     known = [_display(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
-    twins = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
-    # A line that moved, or that the comparison left out, has no twin: what it shows tells its bytes.
+    old_lines = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
+    # A line that moved, or that the comparison left out, is found by its displayed text.
     alike: dict[bytes, set[bytes]] = {}
     for shown, line, cut in zip(known, lines, cuts, strict=True):
         alike.setdefault(shown, set()).add(line[:cut])
     parts: list[bytes] = []
     for number, text_line in enumerate(wanted):
-        place = twins.get(number)
+        place = old_lines.get(number)
         if place is None:
             data = text_line.encode()
             same = alike.get(data, set())

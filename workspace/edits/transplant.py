@@ -1,13 +1,9 @@
-"""A section with all below it taken to another place: bytes moved, then checked by reading them.
+"""Moves of a section and its subsections: the bytes are moved, then the result is parsed and checked.
 
-A section's bytes taken out of one place and put into another, with the blank lines that part it.
+A section moves with the blank lines after it, or before it if it is the last section of the document. The
+text around it thus has the same blank lines as before, and moving the section back restores the old bytes.
 
-A section takes the blank lines behind it along, the last one of a document those before it. So what stood
-around it is parted as it was, and moving it back gives back the first bytes.
-
-The addresses of moved sections where they land: their own, and a free one only where that is taken.
-
-How a section moves: where it goes, at which level and address, and what of its text changes for that.
+Moved sections keep their addresses, except where another section uses the same address.
 """
 
 from __future__ import annotations
@@ -46,18 +42,18 @@ class CutSection(NamedTuple):
 
 
 class MovedText(NamedTuple):
-    """Bytes for another place: where each run of them stood, and at which of these bytes it stands now."""
+    """Bytes for another place. Each run is its old start and end, and its start in `data`."""
 
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
 
     def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[PreservedSpan, ...]:
-        """Return what was kept, if these bytes stand at `new_start` of a document now."""
+        """Return the preserved spans if these bytes are now at `new_start` of a document."""
         return tuple(PreservedSpan(old_path, a, b, new_path, new_start + place) for a, b, place in self.runs)
 
 
 def cut_section(document: Document, section: Section, left: bytes = b"") -> CutSection:
-    """Take a section out with all that stands below it, and leaves a text in its place."""
+    """Cut a section with its subsections, and leave the text `left` in its place."""
     data, start, end = document.data, section.start, section.tree_end
     before = find_text_end(data, 0, start)
     text_end = find_text_end(data, start, end)
@@ -72,9 +68,9 @@ def cut_section(document: Document, section: Section, left: bytes = b"") -> CutS
     if left:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
         first = document.ending if len(LINE_END_BYTES.findall(data[before:start])) == 1 else b""
-        parting = _needed(left, _heading_at(document, end), gap, document.ending)
+        parting = _missing_line_ends(left, _heading_at(document, end), gap, document.ending)
         return CutSection(start, text_end, Splice(start, text_end, first + left + parting), gap)
-    parting = _needed(
+    parting = _missing_line_ends(
         _text_before(document, start), _heading_at(document, end), data[before:start], document.ending
     )
     return CutSection(start, text_end, Splice(start, end, parting), gap)
@@ -85,8 +81,8 @@ def paste_block(
 ) -> tuple[Splice, int]:
     """Return the splice that puts a block in at a section's start or end, and where in it the block begins.
 
-    `heading` is what the block begins with; `gap` are the blank lines that part it from what stands behind
-    it, or before it at the document's end. Lines that are added end in `ending`.
+    `heading` is the beginning of the block. `gap` are the blank lines between it and the text after it, or
+    before it at the document's end. Lines that are added end in `ending`.
     """
     data = document.data
     gap = convert_line_endings(gap, ending)
@@ -95,10 +91,10 @@ def paste_block(
     if is_first and not data[offset:].strip():
         return Splice(offset, len(data), block + ending), 0
     if offset < len(data) or is_first:
-        first = _needed(_text_before(document, offset), heading, data[before:offset], ending)
-        gap += _needed(block, _heading_at(document, offset), gap, ending)
+        first = _missing_line_ends(_text_before(document, offset), heading, data[before:offset], ending)
+        gap += _missing_line_ends(block, _heading_at(document, offset), gap, ending)
         return Splice(offset, offset, first + block + gap), len(first)
-    gap += _needed(_text_before(document, offset), heading, gap, ending)
+    gap += _missing_line_ends(_text_before(document, offset), heading, gap, ending)
     return Splice(before, before, gap + block), len(gap)
 
 
@@ -112,7 +108,7 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
     runs: list[tuple[int, int, int]] = []
     position, size = start, 0
 
-    def keep(stop: int) -> None:
+    def copy_until(stop: int) -> None:
         nonlocal position, size
         while position < stop:
             found = LINE_END_BYTES.search(data, position, stop) if converted else None
@@ -127,11 +123,11 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
             position = found.end() if found else stop
 
     for splice in sorted(splices, key=lambda item: (item.start, item.end)):
-        keep(splice.start)
+        copy_until(splice.start)
         parts.append(splice.replacement)
         size += len(splice.replacement)
         position = splice.end
-    keep(end)
+    copy_until(end)
     return MovedText(b"".join(parts), tuple(runs))
 
 
@@ -140,7 +136,7 @@ def convert_line_endings(data: bytes, ending: bytes) -> bytes:
     return LINE_END_BYTES.sub(ending, data)
 
 
-def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
+def _missing_line_ends(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
     """Return the line ends that a gap needs to separate a heading from the text before it."""
     ends = len(LINE_END_BYTES.findall(gap))
     last = before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
@@ -155,7 +151,7 @@ def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
 
 
 def _text_before(document: Document, offset: int) -> bytes:
-    """Return the own text of the section that stands before an offset at which another begins."""
+    """Return the own text of the section before an offset at which another section begins."""
     before = next((item for item in reversed(document.sections) if item.start < offset), None)
     return document.data[before.start if before else 0 : offset]
 
@@ -176,17 +172,17 @@ class AddressPlan(NamedTuple):
     renamed: Mapping[str, str]
 
 
-def plan_addresses(document: Document, moved: Sequence[Section], taken: set[str]) -> AddressPlan:
-    """Return the addresses of moved sections among names that are `taken` where they go.
+def plan_addresses(document: Document, moved: Sequence[Section], used_names: set[str]) -> AddressPlan:
+    """Return the addresses of moved sections in a target whose names are `used_names`.
 
-    A derived address follows that of the section above it, so that it still says where the section stands.
+    A derived address begins with the address of the parent, so it changes with the parent.
     """
     names = [[name for name in (item.anchor, *item.aliases) if name] for item in moved]
     own = {item.address for item in moved}.union(*names)
-    free = UniqueNames("-", 1, taken | own)
+    free = UniqueNames("-", 1, used_names | own)
     renamed = {
         name: free.make_unique(name)
-        for name in dict.fromkeys(name for found in names for name in found if name in taken)
+        for name in dict.fromkeys(name for found in names for name in found if name in used_names)
     }
     addresses: dict[int, str] = {}
     for item in moved:
@@ -196,7 +192,7 @@ def plan_addresses(document: Document, moved: Sequence[Section], taken: set[str]
         above = None if item.parent is None else document.sections[item.parent]
         now = None if above is None else addresses.get(above.position, above.address)
         follows = above is not None and now != above.address
-        if not follows and item.address not in taken:
+        if not follows and item.address not in used_names:
             addresses[item.position] = item.address
         else:
             addresses[item.position] = free.make_unique(item.slug if now is None else f"{now}/{item.slug}")
@@ -208,7 +204,9 @@ _ROUNDS = 2 * MAX_LEVEL
 
 
 class MovedSection(NamedTuple):
-    """The documents after a move (the same one twice within one), where the section is, and what was kept.
+    """The documents after a move, the new section, and the map of offsets.
+
+    For a move within one document, `source` and `target` are equal.
 
     `pinned` are the full addresses that were written as anchors, `linked` words in brackets in the moved
     sections that are links now, because the target defines them.
@@ -223,7 +221,7 @@ class MovedSection(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """The documents after a move; the moved text stands in [start, end) of the target."""
+    """The documents after a move; the moved text is at [start, end) of the target."""
 
     source: Document
     target: Document
@@ -242,15 +240,16 @@ def move_section(
 ) -> MovedSection:
     """Move a section. `forms` are those of new anchors in the source and in the target.
 
-    Whatever else stands in the documents keeps its address, level and text, and the moved sections keep their
-    addresses where these are free. `rules` are those of links. Raises LevelConflict for what would be
-    deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and StructureChanged.
+    All other sections keep their addresses, levels and texts. The moved sections keep their addresses if
+    these are unused in the target. `rules` are those of links. Raises LevelConflict for a section that would
+    be deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and
+    StructureChanged.
     """
     return _Move(source, section, target, place, forms, rules).run()
 
 
 def is_in_place(source: Document, section: Section, target: Document, place: TargetPosition) -> bool:
-    """Return True if a section stands at the place already; its level may differ."""
+    """Return True if a section is at the place already; its level may differ."""
     return target is source and place.offset in (section.start, section.tree_end)
 
 
@@ -271,7 +270,7 @@ class _Move:
         _check_depth(self.moved, self.shift)
         self.is_within = target is source
         self.is_in_place = is_in_place(source, section, target, place)
-        self.landing = plan_addresses(
+        self.address_plan = plan_addresses(
             source, self.moved, set() if self.is_within else collect_anchor_names(target)
         )
         self.labels = (
@@ -279,7 +278,7 @@ class _Move:
             if self.is_in_place
             else update_labels(source, section, target, place.offset, rules)
         )
-        # The splices of labels that stand in a heading, which then has other words.
+        # The splices of labels in a heading, which change its words.
         self.words: dict[int, list[Splice]] = {}
         for splice in self.labels.splices:
             item = self.moved[bisect_right(self.moved, splice.start, key=lambda item: item.start) - 1]
@@ -287,16 +286,16 @@ class _Move:
                 self.words.setdefault(item.position, []).append(splice)
         self.pins: dict[int, str] = {}
         if section.anchor is None:
-            self.pins[section.position] = self.landing.addresses[section.position]
+            self.pins[section.position] = self.address_plan.addresses[section.position]
 
     def run(self) -> MovedSection:
         """Try with more anchors until each section has the address that it is to have."""
         for _ in range(_ROUNDS):
             draft = self._draft()
-            landed = self._landed(draft)
-            lost = self._lost(draft, landed)
+            landed = self._list_landed(draft)
+            lost = self._find_lost_addresses(draft, landed)
             if not lost:
-                return self._relocated(draft, landed)
+                return self._make_result(draft, landed)
             if any(position in self.pins for position in lost):
                 break
             self.pins |= lost
@@ -309,13 +308,15 @@ class _Move:
     def _draft(self) -> _Draft:
         source, target, section = self.source, self.target, self.section
         inner = self._inner()
-        outer = [splice for position, name in self.pins.items() for splice in self._stayed(position, name)]
+        outer = [
+            splice for position, name in self.pins.items() for splice in self._pin_remaining(position, name)
+        ]
         if self.is_in_place:
             changed = _apply(source, [*inner, *outer])
             start = section.start + _growth(outer, section.start)
             end = section.tree_end + _growth(outer, section.start) + _growth(inner, section.tree_end)
-            kept = OffsetMap.of_splices(source, [*inner, *outer]).pieces
-            return _Draft(changed, changed, start, end, kept)
+            preserved = OffsetMap.of_splices(source, [*inner, *outer]).pieces
+            return _Draft(changed, changed, start, end, preserved)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
         cutting = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
         text = move_text(source.data, cutting.start, cutting.end, inner, ending)
@@ -333,16 +334,16 @@ class _Move:
         if self.is_within:
             splices = [cutting.splice, put, *outer]
             changed = after = _apply(source, splices)
-            kept = OffsetMap.of_splices(source, splices).pieces
+            preserved = OffsetMap.of_splices(source, splices).pieces
         else:
             splices = [put]
             after, changed = _apply(target, splices), _apply(source, [cutting.splice, *outer])
-            kept = (
+            preserved = (
                 *OffsetMap.of_splices(source, [cutting.splice, *outer]).pieces,
                 *OffsetMap.of_splices(target, splices).pieces,
             )
         start = put.start + lead + _growth([item for item in splices if item is not put], put.start)
-        pieces = (*kept, *text.pieces(source.path, target.path, start))
+        pieces = (*preserved, *text.pieces(source.path, target.path, start))
         return _Draft(changed, after, start, start + len(block), pieces)
 
     def _inner(self) -> list[Splice]:
@@ -356,62 +357,64 @@ class _Move:
                 level=item.level + self.shift,
                 anchor=self.pins.get(item.position),
                 form=self.forms[1],
-                names=self.landing.renamed,
+                names=self.address_plan.renamed,
                 title_splices=self.words.get(item.position, ()),
             )
         return splices
 
-    def _stayed(self, position: int, name: str) -> list[Splice]:
+    def _pin_remaining(self, position: int, name: str) -> list[Splice]:
         """Return the anchor of a section that is not moved."""
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
             return []
         return rewrite_heading(self.source, item, level=item.level, anchor=name, form=self.forms[0])
 
-    def _landed(self, draft: _Draft) -> Sequence[Section]:
+    def _list_landed(self, draft: _Draft) -> Sequence[Section]:
         """Return the moved sections where they are now.
 
         Raises StructureChanged if they are not what they were.
         """
-        landed = [item for item in _headed(draft.target) if draft.start <= item.heading_start < draft.end]
+        landed = [
+            item for item in _with_heading(draft.target) if draft.start <= item.heading_start < draft.end
+        ]
         if len(landed) != len(self.moved):
-            raise self._misread(self.section)
+            raise self._structure_error(self.section)
         first, top = landed[0].position, self.section.position
-        for item, twin in zip(self.moved, landed, strict=True):
+        for item, current in zip(self.moved, landed, strict=True):
             same_parent = item is self.section or (
-                twin.parent is not None
+                current.parent is not None
                 and item.parent is not None
-                and twin.parent - first == item.parent - top
+                and current.parent - first == item.parent - top
             )
-            same_title = item.title == twin.title or item.position in self.words
-            if not same_title or item.level + self.shift != twin.level or not same_parent:
-                raise self._misread(item)
+            same_title = item.title == current.title or item.position in self.words
+            if not same_title or item.level + self.shift != current.level or not same_parent:
+                raise self._structure_error(item)
         return landed
 
-    def _lost(self, draft: _Draft, landed: Sequence[Section]) -> dict[int, str]:
-        """Return the sections that would have another address, and the one that they are to keep."""
+    def _find_lost_addresses(self, draft: _Draft, landed: Sequence[Section]) -> dict[int, str]:
+        """Return the sections that would have another address, with the required one."""
         lost: dict[int, str] = {}
-        for item, twin in zip(self.moved, landed, strict=True):
-            wanted = self.landing.addresses[item.position]
-            if twin.address != wanted and item.parent not in lost:
+        for item, current in zip(self.moved, landed, strict=True):
+            wanted = self.address_plan.addresses[item.position]
+            if current.address != wanted and item.parent not in lost:
                 lost[item.position] = wanted
         ids = {item.position for item in self.moved}
-        stayed = [item for item in _headed(self.source) if item.position not in ids]
+        stayed = [item for item in _with_heading(self.source) if item.position not in ids]
         now = [
             item
-            for item in _headed(draft.source)
+            for item in _with_heading(draft.source)
             if not (self.is_within and draft.start <= item.heading_start < draft.end)
         ]
-        for item, twin in zip(stayed, now, strict=True):
-            if twin.address != item.address and item.anchor is None and item.parent not in lost:
+        for item, current in zip(stayed, now, strict=True):
+            if current.address != item.address and item.anchor is None and item.parent not in lost:
                 lost[item.position] = item.address
         return lost
 
-    def _relocated(self, draft: _Draft, landed: Sequence[Section]) -> MovedSection:
+    def _make_result(self, draft: _Draft, landed: Sequence[Section]) -> MovedSection:
         source, target = self.source, self.target
         renamed = {
-            (source.path, item.heading_start): (target.path, twin.heading_start)
-            for item, twin in zip(self.moved, landed, strict=True)
+            (source.path, item.heading_start): (target.path, current.heading_start)
+            for item, current in zip(self.moved, landed, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
@@ -420,7 +423,7 @@ class _Move:
         above = None if landed[0].parent is None else draft.target.sections[landed[0].parent]
         expected = offset_map.place(target.path, parent.heading_start) if parent else None
         if expected != ((target.path, above.heading_start) if above else None):
-            raise self._misread(self.section)
+            raise self._structure_error(self.section)
         ids = {item.position for item in self.moved}
         pinned = tuple(
             f"{(target if position in ids else source).path}#{name}"
@@ -428,7 +431,7 @@ class _Move:
         )
         return MovedSection(draft.source, draft.target, landed[0], offset_map, pinned, self.labels.linked)
 
-    def _misread(self, section: Section) -> StructureChanged:
+    def _structure_error(self, section: Section) -> StructureChanged:
         return StructureChanged(
             f"'{section.address}' would not be read as the same section in its new place",
             fix="Close every code fence (```) and comment (<!-- -->) in it and before that place.",
@@ -451,7 +454,7 @@ def _growth(splices: Sequence[Splice], offset: int) -> int:
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 
-def _headed(document: Document) -> list[Section]:
+def _with_heading(document: Document) -> list[Section]:
     return [item for item in document.sections if item.has_heading]
 
 

@@ -45,10 +45,10 @@ class _Change(NamedTuple):
 
 
 class CommitUndo:
-    """One commit taken back: `done` says what was, `clashes` what could not be.
+    """The revert of one commit: `done` lists the reverted changes, `clashes` the others.
 
-    Where something clashes, the rest is taken back all the same; who does not want that drops the overlay.
-    `left_alone` are files that are no documents. `unmoved` are lines that did not come or go
+    A clash does not stop the revert of the rest; a caller that wants all or nothing drops the overlay.
+    `left_alone` are files that are not documents. `unmoved` are lines that did not come or go
     because of a clash: given to another run as `held`, they stay where they are in all documents.
     """
 
@@ -67,25 +67,25 @@ class CommitUndo:
         self._documents: dict[str, str | None] = {}
 
     def run(self) -> None:
-        """Take back what can be."""
+        """Revert each change that does not clash."""
         for change in self._changes():
             try:
-                self._take_back(change)
+                self._revert_change(change)
             except WorkspaceError as error:
                 self._clash(str(change.path or change.old_path), None, error.message)
                 self._hold(change)
 
-    def told(self, most: int) -> list[dict[str, object]]:
-        """Return the first conflicts for an answer, each with the last commits that changed it since."""
-        told: list[dict[str, object]] = []
+    def describe_clashes(self, most: int) -> list[dict[str, object]]:
+        """Return the first conflicts for a response, each with the last commits that changed it since."""
+        reported: list[dict[str, object]] = []
         for clash in self.clashes[:most]:
-            commits = self._tracing.changed_since(self._way(), clash.file, clash.slug)
+            commits = self._tracing.list_later_changes(self._list_commits(), clash.file, clash.slug)
             named = {"file": clash.file, **({} if clash.slug is None else {"slug": clash.slug})}
-            told.append({**named, "reason": clash.reason, "commits": list(commits[:_COMMITS])})
-        return told
+            reported.append({**named, "reason": clash.reason, "commits": list(commits[:_COMMITS])})
+        return reported
 
-    def survival(self) -> OffsetMap:
-        """Return what was kept of the documents, by which links are mended."""
+    def offset_map(self) -> OffsetMap:
+        """Return the map of preserved text, by which links are updated."""
         return OffsetMap(tuple(self._pieces), self._renamed, self._documents)
 
     def _changes(self) -> Iterator[_Change]:
@@ -108,7 +108,7 @@ class CommitUndo:
             self._git, old, new, lambda path: path not in others and self._config.is_document(path)
         )
         added, removed = dict(renames.added), dict(renames.removed)
-        moved = _ordered(_pairs(renames))
+        moved = _order_moves(_pair_paths(renames))
         for path, now in moved.items():
             del removed[path], added[now]
         for path, blob in added.items():
@@ -122,18 +122,18 @@ class CommitUndo:
         for path, blob in removed.items():
             yield _Change(path, None, self._git.blob(blob), None)
 
-    def _take_back(self, change: _Change) -> None:
+    def _revert_change(self, change: _Change) -> None:
         match change:
             case _Change(None, str(path), None, bytes(after)):
-                self._remove(path, after)
+                self._revert_creation(path, after)
             case _Change(str(path), None, bytes(before), None):
-                self._bring_back(path, before)
+                self._revert_removal(path, before)
             case _Change(str(old_path), str(path), bytes(before), bytes(after)):
-                self._revise(old_path, path, before, after)
+                self._revert_edit(old_path, path, before, after)
 
-    def _remove(self, path: str, after: bytes) -> None:
+    def _revert_creation(self, path: str, after: bytes) -> None:
         """Revert the creation of a document."""
-        now = self._now(path)
+        now = self._find_current_path(path)
         document = self._overlay.find(now) if now else None
         if now is None or document is None:
             return
@@ -147,9 +147,9 @@ class CommitUndo:
             return
         self._overlay.remove(now)
         self._documents[now] = None
-        self._tell(now, None, "removed")
+        self._record(now, None, "removed")
 
-    def _bring_back(self, path: str, before: bytes) -> None:
+    def _revert_removal(self, path: str, before: bytes) -> None:
         """Revert the removal of a document."""
         check_pointer(path, before)
         there = self._overlay.find(path)
@@ -159,14 +159,14 @@ class CommitUndo:
         elif there is None:
             self._overlay.create(self._read(before, path))
             self._documents[path] = path
-            self._tell(path, None, "brought_back")
+            self._record(path, None, "brought_back")
         elif there.data != before:
-            self._clash(path, None, "it was removed by the commit, and another document stands there by now")
+            self._clash(path, None, "it was removed by the commit, and another document is there now")
             self._hold(_Change(path, None, before, None))
 
-    def _revise(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
+    def _revert_edit(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
         """Revert the edit or the move of a document, or both."""
-        now = self._now(path)
+        now = self._find_current_path(path)
         document = self._overlay.find(now) if now else None
         if now is None or document is None:
             self._clash(path, None, "it was changed by the commit, and removed since")
@@ -187,14 +187,14 @@ class CommitUndo:
             text = found.document
             if not found.is_sound:
                 raise StructureChanged(
-                    "what is left of it would not be read as the same sections",
+                    "the document would not be read as the same sections after the undo",
                     fix="Restore its sections one by one.",
                     section=None,
                 )
             self._config.limits.check_written(text, document)
         if target != now:
             self._overlay.move(now, target)
-            self._tell(target, None, "moved", was=now)
+            self._record(target, None, "moved", was=now)
         if text.data != document.data:
             self._overlay.put(text)
         if found is not None:
@@ -202,22 +202,22 @@ class CommitUndo:
         elif target != now:
             self._pieces.append(PreservedSpan(now, 0, len(document.data), target, 0))
         if target != now:
-            # A document whose sections are others is told apart from the one that was there.
+            # Addresses in a document with other sections do not map to the old ones.
             is_same = len(text.sections) == len(document.sections)
             self._documents |= {now: target if is_same else None, target: target}
         elif text.data != document.data:
             self._documents[now] = now
 
     def _enter(self, found: RevertedText, now: Document, target: str) -> None:
-        """Tell what was taken back in a document, and what not."""
+        """Record the reverted changes and the clashes of a document."""
         self._pieces += found.pieces
         self._renamed |= found.renamed
         self.unmoved |= found.clashing
-        for unit, what in found.taken.done:
-            self._tell(target, unit.key, what.value)
+        for unit, what in found.reverted.done:
+            self._record(target, unit.key, what.value)
         if found.has_metadata_changed:
-            self._tell(target, None, "metadata_restored")
-        for unit in found.taken.clashes:
+            self._record(target, None, "metadata_restored")
+        for unit in found.reverted.clashes:
             reason = _HELD if unit.id in found.held else "it was changed by the commit, and again since"
             self._clash(now.path, unit.key, reason)
         for key in found.metadata_clashes:
@@ -227,20 +227,20 @@ class CommitUndo:
         """Preserve lines that the commit moved to this document, or away from it."""
         self.unmoved |= PreservedLines.of(change.before or b"", change.after or b"")
 
-    def _now(self, path: str) -> str | None:
-        """Return where a document is that the commit left at a path; None if it is gone."""
+    def _find_current_path(self, path: str) -> str | None:
+        """Return the current path of a document that the commit left at a path; None if it is missing."""
         if self._overlay.find(path) is not None:
             return path
-        moved = self._overlay.now_at(path)
+        moved = self._overlay.find_moved_path(path)
         if moved is not None or self._overlay.is_laid(path):
             return moved
-        place = self._tracing.follow([*reversed(self._way())], SectionPosition(path))
+        place = self._tracing.follow([*reversed(self._list_commits())], SectionPosition(path))
         now = place.path if place else None
         if now is None or self._overlay.find(now) is not None:
             return now
-        return self._overlay.now_at(now)
+        return self._overlay.find_moved_path(now)
 
-    def _way(self) -> Sequence[Node]:
+    def _list_commits(self) -> Sequence[Node]:
         if self._states is None:
             self._states = list_commits_between(self._git, str(self._tip.commit), self._commit.id)
         return self._states
@@ -249,17 +249,17 @@ class CommitUndo:
         self._config.limits.check_document(path, len(data))
         return Document.parse(data, path)
 
-    def _tell(self, file: str, slug: str | None, what: str, **more: object) -> None:
-        told: dict[str, object] = {"file": file}
+    def _record(self, file: str, slug: str | None, what: str, **more: object) -> None:
+        reported: dict[str, object] = {"file": file}
         if slug is not None:
-            told["slug"] = slug
-        self.done.append({**told, "what": what, **more})
+            reported["slug"] = slug
+        self.done.append({**reported, "what": what, **more})
 
     def _clash(self, file: str, slug: str | None, reason: str) -> None:
         self.clashes.append(UndoConflict(file, slug, reason))
 
 
-def _pairs(renames: Renames) -> dict[str, str]:
+def _pair_paths(renames: Renames) -> dict[str, str]:
     """Return the old paths of moved documents with the new ones; two that claim one path are excluded."""
     found: dict[str, str] = {}  # by the new path
     for path in renames.removed:
@@ -269,13 +269,13 @@ def _pairs(renames: Renames) -> dict[str, str]:
     return {path: now for now, path in found.items()}
 
 
-def _ordered(moved: dict[str, str]) -> dict[str, str]:
+def _order_moves(moved: dict[str, str]) -> dict[str, str]:
     """Return moves in an order in which each can be reverted: first those whose old path is free."""
     ordered: dict[str, str] = {}
     waiting = dict(moved)
     while waiting:
-        taken = set(waiting.values())
-        free = {path: now for path, now in waiting.items() if path not in taken} or waiting
+        targets = set(waiting.values())
+        free = {path: now for path, now in waiting.items() if path not in targets} or waiting
         ordered |= free
         waiting = {path: now for path, now in waiting.items() if path not in free}
     return ordered

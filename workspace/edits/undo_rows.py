@@ -1,8 +1,8 @@
 """The revert of one commit in a row of units that others may have changed since.
 
 Three rows are compared: as the commit left it (`base`), as it found it (`before`), and as it is now. A unit
-is taken back only if it stands as the commit left it; what is as it was before is done already; all else that
-the commit changed is a clash. Units that it did not change stay as they are now.
+is reverted only if it is as the commit left it. A unit that is as it was before the commit is done already.
+Any other unit that the commit changed is a clash. Units that it did not change stay as they are now.
 
 A document as a row of units: its front matter, its sections' own texts, and the blank lines between them.
 
@@ -29,14 +29,14 @@ class UndoAction(StrEnum):
 
     RESTORED = "restored"
     REMOVED = "removed"
-    BROUGHT_BACK = "brought_back"
+    REINSERTED = "brought_back"
     MOVED = "moved"
 
 
 class RevertResult(NamedTuple):
     """The row afterwards, what was done to which unit, and the units that others have changed since.
 
-    A unit is given as it stands now, else as it was before the commit.
+    A unit is given as it is now, else as it was before the commit.
     """
 
     units: tuple[SectionUnit, ...]
@@ -52,7 +52,7 @@ def revert_row(
 ) -> RevertResult:
     """Return the row `now` without what made `base` of `before`.
 
-    Units of `held` stay as they are: what stands or stood elsewhere as well cannot follow.
+    Units of `held` stay as they are, because the other side of their move stays.
     """
     return _Row(base, before, now, held).run()
 
@@ -75,16 +75,16 @@ class _Row:
 
     def run(self) -> RevertResult:
         self._compare()
-        self._keep_what_holds_others()
+        self._preserve_used_parents()
         for id in self._removed:
             self._done[id] = self._is[id], UndoAction.REMOVED
-        going = self._going()
+        going = self._find_moved_units()
         stays = [
             self._was[unit.id] if unit.id in self._done else unit
             for unit in self._now
             if unit.id not in self._removed and unit.id not in going
         ]
-        units = self._put_in(stays, going)
+        units = self._reinsert(stays, going)
         known = {**self._was, **self._is}
         clashes = tuple(known.get(id, unit) for id, unit in self._clashes.items())
         order = {unit.id: place for place, unit in enumerate([*self._now, *self._before])}
@@ -110,8 +110,8 @@ class _Row:
             if unit.id not in self._left and now is not None and now.text != unit.text:
                 self._clashes[unit.id] = now
 
-    def _keep_what_holds_others(self) -> None:
-        """Keep a section to which others have added sections since."""
+    def _preserve_used_parents(self) -> None:
+        """Preserve a section to which others have added sections since."""
         for unit in self._now:
             above = self.parent_of(unit) if unit.id not in self._removed else None
             met: set[Id] = set()  # each of two sections can have been put below the other one
@@ -125,26 +125,26 @@ class _Row:
                 above = self.parent_of(higher) if higher else None
 
     def parent_of(self, unit: SectionUnit) -> Id | None:
-        """Return the unit above one when all is taken back."""
+        """Return the parent of a unit after the revert."""
         old, left = self._was.get(unit.id), self._left.get(unit.id)
         if old is not None and (left is None or old.parent != left.parent):
             return old.parent
         return self._is[unit.id].parent if unit.id in self._is else unit.parent
 
-    def _going(self) -> set[Id]:
+    def _find_moved_units(self) -> set[Id]:
         """Return the units that the commit moved, and that go back to their place."""
         left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
-        # Of two that swapped either may have moved: it is the one that stood below something else.
+        # Of two swapped units either may have moved: prefer the reading in which more parents changed.
         readings = find_displaced(left, was), find_displaced(left[::-1], was[::-1])
         moved = max(readings, key=lambda ids: sum(self._has_new_parent(id) for id in ids))
         since = find_displaced(left, is_now)
-        stood, stand = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
+        previous, present = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
         going: set[Id] = set()
         for id in moved:
             if id not in self._is:
                 self._clashes.setdefault(id, self._left[id])
             elif id in since:
-                if stood[id] != stand[id]:  # not put back already
+                if previous[id] != present[id]:  # not put back already
                     self._clashes.setdefault(id, self._is[id])
             elif id not in self._clashes:
                 going.add(id)
@@ -154,8 +154,8 @@ class _Row:
     def _has_new_parent(self, id: Id) -> bool:
         return self._left[id].parent != self._was[id].parent
 
-    def _put_in(self, stays: Sequence[SectionUnit], going: set[Id]) -> tuple[SectionUnit, ...]:
-        """Return the units that come back, each behind the one that stood before it and is still there."""
+    def _reinsert(self, stays: Sequence[SectionUnit], going: set[Id]) -> tuple[SectionUnit, ...]:
+        """Return the row with the reverted units, each after its nearest earlier predecessor that remains."""
         units = {unit.id: unit for unit in stays}
         row = LinkedList(units)
         last: Id | None = None
@@ -168,8 +168,8 @@ class _Row:
                     continue
                 at = last
                 if at is None and unit.level and (first := row.after(None)) and not units[first].level:
-                    at = first  # nothing stands before the introduction
-                # An introduction stands before all others, though their level is lower.
+                    at = first  # nothing comes before the introduction
+                # An introduction comes before all others, though their level is lower.
                 while unit.level and (following := row.after(at)) and units[following].level > unit.level:
                     if self._is_below(following, unit.id):
                         break
@@ -177,12 +177,12 @@ class _Row:
                 is_edited = unit.id in going and unit.text == self._left[unit.id].text
                 units[unit.id] = self._is[unit.id] if is_edited else unit
                 row.insert(at, unit.id)
-                self._done.setdefault(unit.id, (unit, UndoAction.BROUGHT_BACK))
+                self._done.setdefault(unit.id, (unit, UndoAction.REINSERTED))
                 last = unit.id
         return tuple(units[id] for id in row)
 
     def _is_below(self, id: Id, other: Id) -> bool:
-        """Return True if a unit stood below another one before the commit."""
+        """Return True if a unit was below another one before the commit."""
         unit = self._was.get(id)
         while unit is not None and unit.parent is not None:
             if unit.parent == other:
@@ -209,7 +209,7 @@ Id = tuple[str, int | bytes]
 class SectionUnit(NamedTuple):
     """A section's own bytes without the blank lines behind them, which are `gap` (None for the last unit).
 
-    `start` is where it stands in its document, `key` its address there, `parent` the unit above it.
+    `start` is its offset in its document, `key` its address there, `parent` the unit above it.
     """
 
     id: Id
@@ -254,7 +254,7 @@ def identify_units(base: Document, before: Document, now: Document) -> tuple[dic
     present = _find_named(now, "now", since, left)
     known = set(present.values())
     for position, origin in SectionMatch(before, now, Evidence.TEXT).pairs.items():
-        # What the commit took away, and what somebody has put back since, is the same.
+        # A unit that the commit removed and a later commit added again has one id.
         id = found[origin]
         if position not in since and id[0] == "before" and id not in known:
             present[position] = id

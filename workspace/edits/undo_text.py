@@ -1,9 +1,7 @@
-"""The text of a document without what one commit did to it, made of the bytes of three versions.
+"""The text of a document without the changes of one commit, built from the bytes of three versions.
 
-Lines that stay where they are, since what they stand in cannot be taken back.
-
-A commit moves lines: from one section to another, or to another document. If one side was changed since and
-is left alone, the other side stays as well. Else the lines would be lost, or stand in both.
+A commit may move lines from one section to another, or to another document. If one side was changed since
+and is left alone, the other side stays as well. Otherwise the lines would be lost, or duplicated.
 """
 
 from __future__ import annotations
@@ -41,10 +39,10 @@ _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
 class PreservedLines(NamedTuple):
-    """Lines that a commit took from what is left alone (`missing` there), and those that it put there."""
+    """Lines that a commit removed from unreverted sections (`missing`), and lines that it added to them."""
 
     missing: frozenset[bytes] = frozenset()
-    kept: frozenset[bytes] = frozenset()
+    added: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(cls, before: bytes, after: bytes) -> PreservedLines:
@@ -53,24 +51,24 @@ class PreservedLines(NamedTuple):
         return cls(old - new, new - old)
 
     def __or__(self, other: PreservedLines) -> PreservedLines:
-        return PreservedLines(self.missing | other.missing, self.kept | other.kept)
+        return PreservedLines(self.missing | other.missing, self.added | other.added)
 
     def __le__(self, other: PreservedLines) -> bool:  # type: ignore[override]
-        return self.missing <= other.missing and self.kept <= other.kept
+        return self.missing <= other.missing and self.added <= other.added
 
     def hold(self, before: bytes, after: bytes) -> bool:
         """Return True if a text that a commit changed must stay as it is, too."""
-        if not self.missing and not self.kept:
+        if not self.missing and not self.added:
             return False
         old, new = _lines(before), _lines(after)
-        return not (self.missing.isdisjoint(new - old) and self.kept.isdisjoint(old - new))
+        return not (self.missing.isdisjoint(new - old) and self.added.isdisjoint(old - new))
 
 
 NOTHING = PreservedLines()
 
 
 def _lines(text: bytes) -> frozenset[bytes]:
-    """Return the lines that say something, without what moving them changes."""
+    """Return the lines with words, without what a move changes in them."""
     found = (_ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARKS) for line in text.splitlines())
     return frozenset(line for line in found if _WORD.search(line))
 
@@ -79,15 +77,15 @@ _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
 
 class RevertedText(NamedTuple):
-    """A document's text afterwards; `is_sound` says whether it is read as the sections that it is made of.
+    """A document's text afterwards; `is_sound` if parsing it gives the expected sections.
 
     `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the lines of
-    sections that clash, and `held` those that stay for the sake of others. `pieces` are what was kept of the
-    document, `renamed` its headings that came back with other words.
+    sections that clash, and `held` the sections that stay because of others. `pieces` are the preserved spans
+    of the document, `renamed` its headings whose words were reverted.
     """
 
     document: Document
-    taken: RevertResult
+    reverted: RevertResult
     is_sound: bool
     has_metadata_changed: bool
     metadata_clashes: tuple[str, ...]
@@ -108,46 +106,46 @@ def revert_text(
     rows = [read_units(document, known) for document, known in zip((base, before, now), ids, strict=True)]
     left, was, is_now = rows
     changed = _find_changed(left, was)
-    kept_away = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
-    taken = revert_row(left.units, was.units, is_now.units, kept_away)
-    if now.data == base.data and not kept_away:
-        # Nobody has changed it since, so whatever the rows make of it, nothing clashes.
-        return _whole(before, taken._replace(clashes=()), now, path, ids)
+    held_ids = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
+    reverted = revert_row(left.units, was.units, is_now.units, held_ids)
+    if now.data == base.data and not held_ids:
+        # The document is unchanged since the commit, so there are no clashes.
+        return _whole(before, reverted._replace(clashes=()), now, path, ids)
     head, metadata_clashes = _head(left.head, was.head, is_now.head)
     parts = [head]
     starts: list[int] = []
     size = len(head)
     gaps = _Gaps(left, was, is_now, now.ending)
-    for place, unit in enumerate(taken.units):
+    for place, unit in enumerate(reverted.units):
         starts.append(size)
-        last = place + 1 == len(taken.units)
+        last = place + 1 == len(reverted.units)
         part = unit.text + (gaps.end() if last else gaps.behind(unit.id))
         parts.append(part)
         size += len(part)
     document = Document.parse(b"".join(parts), path)
     return RevertedText(
         document,
-        taken,
-        _is_sound(document, taken.units, rows)
+        reverted,
+        _is_sound(document, reverted.units, rows)
         and (document.front_matter_error is None or now.front_matter_error is not None),
         head != is_now.head,
         metadata_clashes,
-        _find_conflicts(taken, changed),
-        kept_away,
-        tuple(_pieces(taken.units, starts, is_now, now.path, path, head)),
-        _find_renamed(document, taken.units, now, ids[2]),
+        _find_conflicts(reverted, changed),
+        held_ids,
+        tuple(_pieces(reverted.units, starts, is_now, now.path, path, head)),
+        _find_renamed(document, reverted.units, now, ids[2]),
     )
 
 
 def _whole(
-    before: Document, taken: RevertResult, now: Document, path: str, ids: tuple[dict[int, Id], ...]
+    before: Document, reverted: RevertResult, now: Document, path: str, ids: tuple[dict[int, Id], ...]
 ) -> RevertedText:
-    """Return the document of before, byte for byte, since nobody has changed it since."""
+    """Return the document of before, byte for byte; it is unchanged since the commit."""
     document = Document.parse(before.data, path)
     known = {id: before.sections[position] for position, id in ids[1].items()}
     renamed = _headings(now, ids[2], path, known)
     has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
-    return RevertedText(document, taken, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
+    return RevertedText(document, reverted, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
 
 
 def _find_changed(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
@@ -157,8 +155,8 @@ def _find_changed(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, by
     return {id: texts for id, texts in both.items() if texts[0] != texts[1]}
 
 
-def _find_conflicts(taken: RevertResult, changed: Mapping[Id, tuple[bytes, bytes]]) -> PreservedLines:
-    texts = (changed[unit.id] for unit in taken.clashes if unit.id in changed)
+def _find_conflicts(reverted: RevertResult, changed: Mapping[Id, tuple[bytes, bytes]]) -> PreservedLines:
+    texts = (changed[unit.id] for unit in reverted.clashes if unit.id in changed)
     return reduce(or_, (PreservedLines.of(*both) for both in texts), NOTHING)
 
 
@@ -186,7 +184,7 @@ class _Gaps:
 
 
 def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the front matter: as it was before where it stands as the commit left it, else key by key."""
+    """Return the front matter and its clashes. Revert it key by key if it was changed since the commit."""
     if base == before or now == before:
         return now, ()
     if now == base:
@@ -195,9 +193,9 @@ def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...
     if None in rows:
         return now, ("front matter",)
     left, was, is_now = (row or () for row in rows)
-    taken = revert_row(left, was, is_now)
-    clashes = tuple(unit.key for unit in taken.clashes)
-    return b"".join(unit.text for unit in taken.units), clashes
+    reverted = revert_row(left, was, is_now)
+    clashes = tuple(unit.key for unit in reverted.clashes)
+    return b"".join(unit.text for unit in reverted.units), clashes
 
 
 def _blocks(head: bytes) -> tuple[SectionUnit, ...] | None:
@@ -243,11 +241,11 @@ def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[Uni
 def _pieces(
     units: tuple[SectionUnit, ...], starts: list[int], now: UnitRow, old_path: str, path: str, head: bytes
 ) -> list[PreservedSpan]:
-    """Return what was kept of the document that there is now."""
-    standing = {unit.id: unit for unit in now.units}
+    """Return the preserved spans of the current document."""
+    current = {unit.id: unit for unit in now.units}
     pieces = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == now.head else []
     for unit, start in zip(units, starts, strict=True):
-        if unit.text and standing.get(unit.id) is unit:
+        if unit.text and current.get(unit.id) is unit:
             pieces.append(PreservedSpan(old_path, unit.start, unit.start + len(unit.text), path, start))
     return pieces
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 
 SLACK = 24 * 60 * 60
-"""Seconds by which a commit may claim to be older than its parent."""
+"""The seconds by which a commit may be older than its parent."""
 
 ASTRAY = 50
 """Commits in a row that may claim to be older than that, and are still followed."""
 
-_KEPT = 50_000
+_CACHED = 50_000
 _HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")
 _TIME = re.compile(rb"\ncommitter .*> (-?\d{1,18}) ")
 _FOLDER = (b"40000",)
@@ -32,7 +32,7 @@ _FILES = (b"100644", b"100755", b"100664")
 _ID = 20
 
 Route = tuple[tuple[bytes, ...], ...]
-"""A path, part by part: how an entry of its name begins, in each mode that it may have."""
+"""A path, part by part: the first bytes of an entry with its name, for each possible mode."""
 
 
 class Node(NamedTuple):
@@ -89,18 +89,18 @@ def walk_first_parents(
 class Graph:
     """The commits of a repository, each parsed once. Safe in several threads.
 
-    `replace` refs and grafts are not looked at: a commit says itself what its parents are.
+    `replace` refs and grafts are ignored: only the commit itself defines its parents.
     """
 
     def __init__(self, git: Objects) -> None:
         self._git = git
-        self._nodes: LRUCache[str, Node] = LRUCache(_KEPT)
+        self._nodes: LRUCache[str, Node] = LRUCache(_CACHED)
         # Trees, each with a path that leads through it at some depth, and the file there.
-        self._found: LRUCache[tuple[str, str, int], str | None] = LRUCache(_KEPT)
+        self._found: LRUCache[tuple[str, str, int], str | None] = LRUCache(_CACHED)
         self._loose = git.loose_folders()
 
     def look(self) -> None:
-        """Look which objects are loose: before each walk, because commits are written meanwhile."""
+        """Read the names of loose folders: before each walk, because commits are written meanwhile."""
         self._loose = self._git.loose_folders()
 
     def node(self, id: str) -> Node:
@@ -108,7 +108,7 @@ class Graph:
         return self._nodes.get(id, self._read, id)
 
     def parents(self, id: str) -> tuple[str, ...]:
-        """Return a commit's parents; none if it cannot be read, as where a shallow clone ends."""
+        """Return a commit's parents; empty if the commit cannot be read, as at a shallow boundary."""
         try:
             return self.node(id).parents
         except DamagedRepository:
@@ -197,7 +197,7 @@ def is_descendant(
 def select_reachable(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
     """Return those of the wanted commits that are `start` or an ancestor of it, if they can be read.
 
-    What is older than all of them is hardly looked at, so the cost follows what came after them.
+    Few commits older than all of them are read, so the cost is proportional to the newer commits.
     """
     missing = {id for id in wanted if id == start or graph.time(id)}
     if not missing or not graph.time(start):
@@ -240,7 +240,7 @@ def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int)
         if not is_theirs:
             own.add(id)
         for parent in graph.parents(id):
-            # One that was read too early, since a clock lied, is read again: the base has what is behind it.
+            # A commit read too early because of a wrong clock is read again: the base contains its parents.
             is_late = is_theirs and parent in own
             if is_theirs:
                 theirs.add(parent)
@@ -258,7 +258,7 @@ def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int)
 
 @lru_cache(maxsize=256)
 def build_route(path: str) -> Route:
-    """Return a path as it is looked for in trees."""
+    """Return a path as a search pattern for trees."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
     kinds = [*[_FOLDER] * (len(names) - 1), _FILES]
     return tuple(
@@ -277,7 +277,7 @@ def parse_node(id: str, data: bytes) -> Node:
 
 
 def find_entry(data: bytes, beginnings: tuple[bytes, ...]) -> str | None:
-    """Return the id of the entry of a tree that has one of some modes and names; None if there is none.
+    """Return the id of the entry of a tree that has one of some modes and names, or None.
 
     An entry begins where the tree does, or twenty bytes after the NUL that ends the name before it.
     """

@@ -1,9 +1,9 @@
 """Protection of objects that no ref names yet from a running `git gc`: packs with a `.keep` file.
 
-`git gc --prune=now` reads the refs first and removes objects later, so it would remove those of a commit that
-a branch came to in between. It removes no pack that has a `.keep` file (git-repack, git-prune); `git fetch`
-and `git receive-pack` keep what they receive in the same way. A pack keeps its file until that run has ended.
-Then it is a pack as any other, which the next `git gc` joins to the rest.
+`git gc --prune=now` reads the refs first and removes objects later, so it would remove those of a commit to
+which a branch moved in between. It removes no pack that has a `.keep` file (git-repack, git-prune); `git
+fetch` and `git receive-pack` protect received objects in the same way. The file exists until that run has
+ended. Then the pack is an ordinary one, which the next `git gc` joins with others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STALE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
 
 
 def identify_running_gc(common_dir: Path) -> str | None:
-    """Return what identifies the `git gc` that runs, by its lock `gc.pid`; None if none does.
+    """Return the identity of the running `git gc`, by its lock `gc.pid`; None if no `git gc` runs.
 
     The lock of a process that died does not count, nor one that is older than twelve hours: Git itself
     ignores these.
@@ -48,7 +48,7 @@ def identify_running_gc(common_dir: Path) -> str | None:
 def _read_file(path: Path) -> tuple[str, int]:
     """Return the first 1000 bytes of a file as text, and its time of modification in nanoseconds.
 
-    Raises OSError, for what is not a regular file too: to open a pipe could last for ever.
+    Raises OSError, also if the path is not a regular file: opening a pipe could block forever.
     """
     handle = os.open(path, _OPEN)
     with open(handle, "rb") as stream:
@@ -84,7 +84,7 @@ def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: 
                 yield PackedObject(kind, id, data)
 
     repeat_while_pruned(lambda: write_pack(folder, objects(), len(files), durable, keep=mark))
-    # The objects are kept by now, in however many packs.
+    # The objects are protected by now, in one or several packs.
     with suppress(OSError, ValueError):
         _join_packs(folder, f"{_MARK}{gc}\n", durable)
 
@@ -93,11 +93,11 @@ def _join_packs(folder: Path, mark: str, durable: bool) -> None:
     """Replace the small packs of a run by one if there are many. Errors: OSError, ValueError."""
     if any((folder / name).exists() for name in _PACK_INDEXES):
         return
-    keeps = [folder / name for name in os.listdir(folder) if name.endswith(KEEP)]
-    if len(keeps) < _MAX_SMALL_PACKS:
+    keep_files = [folder / name for name in os.listdir(folder) if name.endswith(KEEP)]
+    if len(keep_files) < _MAX_SMALL_PACKS:
         return
     small = []
-    for keep in keeps:
+    for keep in keep_files:
         with suppress(OSError):
             size = keep.with_suffix(".pack").stat().st_size
             if size <= _MAX_SMALL_PACK_BYTES and _read_file(keep)[0] == mark:
@@ -110,7 +110,7 @@ def _join_packs(folder: Path, mark: str, durable: bool) -> None:
     joined = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
     for keep in small:
         if keep.stem != joined:
-            # The index goes first: a pack without one is not used, and one without .keep is Git's to remove.
+            # The index is removed first: Git ignores a pack without an index, and removes one without .keep.
             for suffix in (".idx", ".pack", KEEP):
                 keep.with_suffix(suffix).unlink(missing_ok=True)
 
@@ -118,7 +118,7 @@ def _join_packs(folder: Path, mark: str, durable: bool) -> None:
 def release_packs(common_dir: Path) -> None:
     """Remove the `.keep` files of packs for which the run of `git gc` has ended, and drafts of dead writers.
 
-    The caller holds Docyard's lock. What cannot be removed now stays for the next call.
+    The caller holds Docyard's lock. Files that cannot be removed now are removed by the next call.
     """
     with suppress(OSError):
         names = os.listdir(common_dir / "objects" / "pack")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from workspace.git.repository import DamagedRepository
 
 FIXED = 62
-"""Bytes of an entry before its name, and before the two of what is `EXTENDED`."""
+"""The bytes of an entry before its name, without the two extra bytes of an `EXTENDED` entry."""
 
 CHECKSUM = 20
 """Bytes of the checksum."""
@@ -35,7 +35,7 @@ EXTENDED = 0x4000
 
 
 def build_fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
-    """Return the bytes before the name; zeros for what stat(2) says of the file have Git look at it again."""
+    """Return the bytes before the name; zeros in place of stat(2) data make Git compare the file again."""
     id, mode = new
     flags = min(len(name), LONG) | extended
     return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
@@ -47,7 +47,7 @@ def pad_entry(entry: bytes) -> bytes:
 
 
 def compress_name(name: bytes, previous: bytes) -> bytes:
-    """Return a name as version 4 has it: how much of the one before goes, and what follows instead."""
+    """Return a name in version 4: the number of bytes to drop from the previous name, and the rest."""
     pairs = zip(name, previous, strict=False)
     shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
     value = len(previous) - shared
@@ -59,7 +59,7 @@ def compress_name(name: bytes, previous: bytes) -> bytes:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a number as in packs' offsets (gitformat-pack), and where what follows begins."""
+    """Return a number in the encoding of pack offsets (gitformat-pack), and the offset after it."""
     byte = data[position]
     value = byte & 127
     while byte & 128:
@@ -75,7 +75,7 @@ def read_flags(fixed: bytes | bytearray) -> int:
 
 
 def compute_checksum(data: bytes) -> bytes:
-    """Return the checksum of what stands before it."""
+    """Return the checksum of the bytes before it."""
     return sha1(data, usedforsecurity=False).digest()
 
 
@@ -141,8 +141,8 @@ class SplitIndex(DamagedRepository):
     """Git's index is split over two files (git-update-index, "Split index"), and only one of them is here."""
 
 
-class PathTaken(Exception):
-    """A new path needs a folder where the index has a file, or the reverse."""
+class PathOccupied(Exception):
+    """A new path needs a folder at the path of a file in the index, or the reverse."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -151,7 +151,7 @@ class PathTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """What Git's index holds of one path."""
+    """The entry of one path in Git's index."""
 
     id: str
     mode: int
@@ -160,7 +160,7 @@ class IndexEntry:
 
 
 class _Entries(NamedTuple):
-    """The names in their order, where the entry of each begins, and where the extensions begin."""
+    """The names in their order, the offset of each entry, and the offset of the extensions."""
 
     names: list[bytes]
     offsets: list[int]
@@ -225,20 +225,20 @@ class IndexFile:
     def with_changes(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
         """Return the index with entries of these blobs and modes, or without the paths that have None.
 
-        A changed entry says nothing of the file's times, so Git compares the file itself at its next look.
-        Other entries stay as they were; of the extensions, the tree cache stays, without what changed.
+        A changed entry has no file times, so Git compares the file content next time. Other entries are
+        unchanged. Of the extensions, only the tree cache is preserved, without changed folders.
 
         Raises:
-            PathTaken: a new path needs a folder where a file is, or the reverse.
+            PathOccupied: a new path needs a folder at the path of a file, or the reverse.
         """
         removed = [os.fsencode(path) for path, new in changes.items() if new is None]
         written = {os.fsencode(path): new for path, new in changes.items() if new is not None}
-        kept = [name for name in removed if self._find(name) is not None]
+        present = [name for name in removed if self._find(name) is not None]
         added = [name for name in written if self._find(name) is None]
         for name in added:
             self._check_free(name, {*removed})
         extensions = b"".join(self._extensions(self._entries.end, [*removed, *written]))
-        if not kept and not added:
+        if not present and not added:
             view, position = memoryview(self.data), 0
             parts: list[bytes | memoryview] = []
             for name in sorted(written):
@@ -257,17 +257,19 @@ class IndexFile:
     def _rebuild(
         self, removed: list[bytes], written: Mapping[bytes, tuple[str, int]], extensions: bytes
     ) -> bytes:
-        """Return the bytes with entries come and gone, in order of their names."""
+        """Return the bytes with added and removed entries, in order of names."""
         spliced = self._recompress if self._version == 4 else self._splice
         count, parts = spliced({*removed, *written}, written)
         return append_checksum(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
 
-    def _splice(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
+    def _splice(
+        self, dropped: set[bytes], written: Mapping[bytes, tuple[str, int]]
+    ) -> tuple[int, list[bytes]]:
         entries = self._entries
         bounds = [*entries.offsets, entries.end]
         parts: list[bytes] = []
         count, position = len(self), _HEADER.size
-        for name in sorted(gone):
+        for name in sorted(dropped):
             at = bisect_left(entries.names, name)
             parts.append(self.data[position : bounds[at]])
             position = bounds[at]
@@ -280,14 +282,14 @@ class IndexFile:
         return count, [*parts, self.data[position : entries.end]]
 
     def _recompress(
-        self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]
+        self, dropped: set[bytes], written: Mapping[bytes, tuple[str, int]]
     ) -> tuple[int, list[bytes]]:
-        """Return every entry of version 4, where each name is told by the one before it."""
+        """Return every entry of version 4, where each name is compressed against the previous one."""
         entries = self._entries
         merged = [
             (name, self._head(start))
             for name, start in zip(entries.names, entries.offsets, strict=True)
-            if name not in gone
+            if name not in dropped
         ]
         merged += [(name, build_fixed_part(new, name, 0)) for name, new in written.items()]
         parts: list[bytes] = []
@@ -308,11 +310,11 @@ class IndexFile:
         while (cut := folder.rfind(b"/")) >= 0:
             folder = folder[:cut]
             if self._find(folder) is not None and folder not in removed:
-                raise PathTaken(os.fsdecode(name))
+                raise PathOccupied(os.fsdecode(name))
         at = bisect_left(names, name + b"/")
         while at < len(names) and names[at].startswith(name + b"/"):
             if names[at] not in removed:
-                raise PathTaken(os.fsdecode(name))
+                raise PathOccupied(os.fsdecode(name))
             at += 1
 
     def _head(self, start: int) -> bytes:
@@ -324,7 +326,7 @@ class IndexFile:
         magic, version, count = _HEADER.unpack_from(data)
         if magic != b"DIRC" or version not in (2, 3, 4):
             raise ValueError
-        # Git leaves the checksum out where `index.skipHash` is set.
+        # Git omits the checksum if `index.skipHash` is set.
         if data[-CHECKSUM:] not in (compute_checksum(data[:-CHECKSUM]), bytes(CHECKSUM)):
             raise ValueError
         names: list[bytes] = []
@@ -364,7 +366,7 @@ class IndexFile:
             if name == b"link":
                 raise SplitIndex("Git's index is split", fix="git update-index --no-split-index")
             if not name[:1].isupper():
-                # Those in lower case change what the entries mean.
+                # Extensions in lower case change the meaning of the entries.
                 raise DamagedRepository(
                     "Git's index is of a kind that only Git reads", fix="git sparse-checkout disable"
                 )

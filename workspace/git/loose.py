@@ -1,7 +1,7 @@
 """Loose objects (gitrepository-layout, "objects"), checked before they are read.
 
-libgit2 never returns from one that is cut off in the middle, as a loss of power leaves it, so it is not asked
-for any that was not looked at here.
+libgit2 never returns from an object truncated by a loss of power, so each object is checked here before
+libgit2 reads it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from workspace.git.private_folder import make_subfolder
 
-# More than the kind and the size of an object take, which stand before its bytes.
+# More bytes than the header of an object, its kind and size.
 _HEADER = 64
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _PIECE = 1 << 16
@@ -30,15 +30,15 @@ _PAUSE_S = 0.0005
 T = TypeVar("T")
 
 BROKEN_OBJECTS = "docyard/broken-objects"
-"""Where broken loose objects are set aside, within the common Git directory."""
+"""The folder of broken loose objects that were moved aside, within the common Git directory."""
 
 
 class BrokenObject(Exception):
-    """A loose object that is empty, cut off, or not what its name says."""
+    """A loose object that is empty, truncated, or does not match its id."""
 
 
 class LargeObject(Exception):
-    """A loose object of more bytes than were asked for."""
+    """A loose object that exceeds the requested size."""
 
 
 def build_loose_path(common_dir: Path, id: str) -> Path:
@@ -52,10 +52,10 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
     Raises BrokenObject, or LargeObject for one of more than `most` bytes, which are not all held then.
     """
     try:
-        # A string and no file object, because this is asked for each object of a history.
+        # A string instead of a Path, because this is called for each object of a history.
         file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _FLAGS)
         try:
-            # What does not shrink grows by less than this.
+            # The most bytes by which incompressible data grows.
             if most is not None and os.fstat(file).st_size > most + most // 1000 + _HEADER:
                 raise LargeObject(id)
             compressed = os.read(file, _PIECE)
@@ -96,7 +96,7 @@ def set_aside(common_dir: Path, id: str) -> bool:
 
 
 def is_loose(common_dir: Path, id: str) -> bool:
-    """Return True if an object has a file of its own now; libgit2 is not asked, which caches packs."""
+    """Return True if an object has a loose file now; libgit2, which caches packs, is not used."""
     return os.path.exists(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
@@ -123,7 +123,7 @@ def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
     while start < len(files):
         reader, parts, size_read, position = zlib.decompressobj(), list[bytes](), 0, start
         while not reader.eof:
-            # In pieces: what follows the object is copied, too, and thousands may follow.
+            # In pieces: the bytes after the object are copied too, and thousands of objects may follow.
             piece = view[position : position + (_PIECE if parts else _FIRST_PIECE)]
             try:
                 parts.append(reader.decompress(piece, _MAX_UNPACKED_BYTES))
@@ -174,12 +174,12 @@ def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> Non
 
 
 def repeat_while_pruned(write: Callable[[], T]) -> T:
-    """Return what `write` returns; repeat it where Git removed its folder or its draft meanwhile.
+    """Return the result of `write`; repeat it if Git removed its folder or its draft meanwhile.
 
     `git repack` and `git gc` remove folders of loose objects that are empty, and `git prune` drafts.
     """
     for attempt in range(_ATTEMPTS - 1):
-        # `mkdir` says that a folder exists which is removed before it is looked at.
+        # `mkdir` reports an existing folder, which may be removed before it is used.
         with suppress(FileNotFoundError, FileExistsError):
             return write()
         time.sleep(attempt * _PAUSE_S)

@@ -24,7 +24,7 @@ class ShallowHistory(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this clone is shallow, and what it lacks of the history would say where these two lines part",
+            "this clone is shallow, and lacks the commits needed to find the merge base",
             fix="Fetch the rest with git fetch --unshallow, then try again.",
         )
 
@@ -39,7 +39,7 @@ class Ancestry(NamedTuple):
 def find_best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tuple[str, ...]:
     """Return the best common ancestors of two commits, newest first; empty for unrelated histories.
 
-    Only what came after the ancestors is read, and what is out of order by its time. Raises ShallowHistory
+    Only commits newer than the ancestors, and commits with wrong times, are read. Raises ShallowHistory
     where the answer would depend on what a shallow clone does not have.
     """
     if one == other:
@@ -67,10 +67,10 @@ def _paint_down_to_common(one: str, other: str, ancestry: Ancestry) -> list[str]
     cut: set[str] = set()
 
     def is_doubtful() -> bool:
-        """Return True if what was cut off may lead to an ancestor in common that is not here."""
+        """Return True if a missing commit of the shallow clone may be a common ancestor."""
         return any(marks[id] & _BOTH != _BOTH for id in cut)
 
-    # Of commits of one second, a child may come after its parent: what it passes on is waited for.
+    # Of commits with the same time, a child may be visited after its parent.
     while open_ends or (waiting and is_doubtful()):
         _, id = heapq.heappop(waiting)
         open_ends.discard(id)

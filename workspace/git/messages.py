@@ -31,8 +31,8 @@ def format_commit_message(
     `trailers` are lines of visible ASCII.
     """
     subject, body = summarize_operations(summaries, paths=paths, message=message)
-    told = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
-    last = "\n".join(f"{name}: {value}" for name, value in told.items())
+    fields = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
+    last = "\n".join(f"{name}: {value}" for name, value in fields.items())
     return "\n\n".join(part for part in (_shorten_subject(subject), body, last) if part) + "\n"
 
 
@@ -51,7 +51,7 @@ def summarize_operations(
 def read_trailers(message: str) -> dict[str, str]:
     """Return a message's trailers: `Name: value` lines of its last paragraph, unless that is also the first.
 
-    Other lines there are passed over (git-cherry-pick adds some), and so is a name that stands there twice.
+    Other lines there are skipped (git-cherry-pick adds some), and so is a repeated name.
     """
     _, blank, last = message.rstrip().rpartition("\n\n")
     lines = [line.partition(": ") for line in last.split("\n")] if blank else []
@@ -76,10 +76,10 @@ def _shorten_subject(subject: str) -> str:
 
 
 PERSON_TRAILER = "Docyard-Person"
-"""The trailer that names the token by which it was known who asked for a commit."""
+"""The trailer with the token that identified the author of a commit."""
 
 DECIDED_BY_TRAILER = "Docyard-Hand"
-"""The trailer of a commit whose author is known by Git alone, and has decided what it says."""
+"""The trailer of a commit by a user whom only Git identifies, and who decided its content."""
 
 PROPOSAL_TRAILER = "Docyard-Proposal"
 REFRESH_TRAILER = "Docyard-Refresh"

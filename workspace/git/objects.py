@@ -47,7 +47,7 @@ class TreeEntry(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What a work tree has checked out: a branch (None when detached) at a commit (None when unborn)."""
+    """The checked-out branch (None when detached) and commit (None when unborn) of a work tree."""
 
     branch: str | None
     commit: str | None
@@ -99,7 +99,7 @@ def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
 
 
 def parse_commit(id: str, data: bytes) -> Commit:
-    """Return a commit object's bytes as a value; what is missing in a malformed one is empty."""
+    """Return a parsed commit object; fields missing in a malformed one are empty."""
     head, _, message = data.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
     for line in head.split(b"\n"):

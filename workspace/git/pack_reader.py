@@ -1,7 +1,7 @@
-"""A reader of the packs in a folder that is not a repository; one tree stands for all commits.
+"""A reader of the packs in a folder that is not a repository; all commits have one tree.
 
-There are no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
-id as it is read, so where the folder came from does not matter to what an id stands for.
+It has no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
+id as it is read, so objects from an untrusted folder cannot be forged.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from workspace.git.reader import GitReader, ObjectReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.worktrees import Worktree
 
-_FIRST_ID = 8 + 256 * 4  # where the sorted ids of a pack's index begin (git-scm, "pack-format", version 2)
-_NOBODY = Signature("", "", 0)
+_FIRST_ID = 8 + 256 * 4  # offset of the sorted ids in a pack's index (git-scm, "pack-format", version 2)
+_NO_AUTHOR = Signature("", "", 0)
 
 
 class PackedReader(GitReader):
-    """The packs in `objects/pack` of a folder. Where a commit is asked for, the id of a tree stands for it.
+    """The packs in `objects/pack` of a folder. The id of a tree is used as the id of its commit.
 
-    `tree` is what a work tree would have checked out. Another process that is given a reader opens the folder
+    `tree` is the tree of HEAD. Another process that unpickles a reader opens the folder
     for itself.
     """
 
@@ -33,7 +33,7 @@ class PackedReader(GitReader):
         try:
             odb.add_backend(pygit2.OdbBackendPack(str(folder / "objects")), 1)
         except (OSError, pygit2.GitError):
-            raise self._missing(tree or "") from None
+            raise self._missing_error(tree or "") from None
         repo = pygit2.Repository()
         repo.set_odb(odb)
         ObjectReader.__init__(self, repo, folder)
@@ -59,19 +59,19 @@ class PackedReader(GitReader):
         return Head(None, self._tree_id)
 
     def branches(self) -> tuple[str, ...]:
-        """None: there are no refs."""
+        """Return None, because archives have no refs."""
         return ()
 
     def tip(self, branch: str) -> str | None:
-        """None: there are no refs."""
+        """Return None, because archives have no refs."""
         return None
 
     def commit(self, id: str) -> Commit:
-        """Return a commit of a tree by nobody, without a parent."""
-        return Commit(id, id, (), _NOBODY, _NOBODY, "")
+        """Return a commit of a tree, without an author or a parent."""
+        return Commit(id, id, (), _NO_AUTHOR, _NO_AUTHOR, "")
 
     def config(self, name: str) -> str | None:
-        """None: nothing is configured, and nobody's own settings count."""
+        """Return None: archives have no configuration, and user settings are ignored."""
         return None
 
     def config_flag(self, name: str, default: bool = False) -> bool:
@@ -90,10 +90,10 @@ class PackedReader(GitReader):
         return None
 
     def _reopen(self) -> bool:
-        """Return False: nobody repacks an artifact, and what was held open is read to the end."""
+        """Return False: artifacts are never repacked, and open packs stay readable."""
         return False
 
-    def _missing(self, id: str) -> DamagedRepository:
+    def _missing_error(self, id: str) -> DamagedRepository:
         return DamagedRepository(
             "an object of the artifact is missing or broken",
             fix="Copy the whole artifact again, or build it again with `docyard build`.",

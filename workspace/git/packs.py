@@ -22,7 +22,7 @@ DRAFT = ".draft"
 KEEP = ".keep"
 _KINDS = {"commit": 1, "tree": 2, "blob": 3}
 _IDX = b"\xfftOc\x00\x00\x00\x02"
-_FAR = 1 << 31  # offsets from here on stand in a table of their own
+_FAR = 1 << 31  # larger offsets are in a separate table
 _FAN_OUT = 256 * 4
 
 
@@ -56,7 +56,7 @@ def write_pack(
 ) -> str:
     """Write a pack of `count` different objects, with its index, and give its name without a suffix.
 
-    With `keep`, a file of the same name with these bytes has Git's housekeeping leave it alone (git-repack).
+    With `keep`, a `.keep` file with these bytes protects the pack from Git's housekeeping (git-repack).
 
     The name is that of the bytes, so a pack is never replaced by another. Raises ObjectChanged, OSError, and
     ValueError if there are not `count` objects; nothing is left behind then.
@@ -75,7 +75,7 @@ def write_pack(
             _write(marker, keep, durable)
             # Before the pack has its name: nothing that removes packs sees it without.
             moves.insert(0, (marker, KEEP))
-        # The index comes last: whatever finds it finds the pack.
+        # The index is written last: a program that finds the index also finds the pack.
         for source, suffix in moves:
             os.replace(source, folder / f"{name}{suffix}")
             placed += [folder / f"{name}{suffix}"] if is_new else []

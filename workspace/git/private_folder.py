@@ -1,6 +1,6 @@
 """The private folder of a repository: `docyard/` in its Git directory, closed to other users.
 
-Its locks are taken by `flock`, for which a file only has to be opened. Another user who can read the
+Its locks use `flock`, which only needs an open file. Another user who can read the
 repository could hold them for ever and stop all writes. So no other user may reach them, except the group
 with which Git shares the repository (`core.sharedRepository`).
 
@@ -93,7 +93,7 @@ def open_lock(common_dir: Path, name: str) -> int:
     wanted = determine_modes(common_dir).file
     status = os.fstat(handle)
     if stat.S_IMODE(status.st_mode) != wanted and status.st_uid == os.geteuid():
-        with suppress(OSError):  # a file system without modes; the folder above has none either
+        with suppress(OSError):  # a file system without modes, like that of the parent folder
             os.fchmod(handle, wanted)
     return handle
 
@@ -116,9 +116,9 @@ def is_closed_to_us(common_dir: Path) -> bool:
 def _set_modes(common_dir: Path, folder: Path, access: FolderModes) -> None:
     """Set the modes of the folder, and of the folders and locks in it."""
     group = common_dir.stat().st_gid
-    if access == GROUP and not _give(folder, group):
+    if access == GROUP and not _change_group(folder, group):
         access = PRIVATE  # its group would be another than the one that shares the repository
-    # From outside to inside, so that nobody enters meanwhile; wider only when all inside is ready.
+    # From outside to inside, so that no other user enters meanwhile; opened only when the content is ready.
     _chmod(folder, PRIVATE.folder)
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -128,13 +128,13 @@ def _set_modes(common_dir: Path, folder: Path, access: FolderModes) -> None:
                 mode = access.file
             else:
                 continue
-            with suppress(OSError):  # it is another user's, or has gone
-                if access == PRIVATE or _give(Path(entry.path), group):
+            with suppress(OSError):  # it belongs to another user, or was removed
+                if access == PRIVATE or _change_group(Path(entry.path), group):
                     _chmod(Path(entry.path), mode)
     _chmod(folder, access.folder)
 
 
-def _give(path: Path, group: int) -> bool:
+def _change_group(path: Path, group: int) -> bool:
     """Return a file or folder to the group of the repository; False if this user may not."""
     with suppress(OSError):
         if path.lstat().st_gid != group:
@@ -144,7 +144,7 @@ def _give(path: Path, group: int) -> bool:
 
 
 def _chmod(path: Path, mode: int) -> None:
-    """Set the mode of a file or folder, but never of what a link leads to."""
+    """Set the mode of a file or folder, but never of a link's target."""
     handle = os.open(path, _OPEN)
     try:
         with suppress(PermissionError):  # a file system without modes refuses

@@ -32,18 +32,18 @@ from workspace.git.repository import DamagedRepository, missing_object_error, op
 from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
-_LOOKED_AT = 50_000
+_MAX_CHECKED = 50_000
 _TAGS = 10  # tags that name one another
 _ATTEMPTS = 5
-_TRUSTED = 1.0  # seconds for which a repository that was opened again counts as up to date
+_TRUSTED = 1.0  # seconds for which a reopened repository is treated as up to date
 T = TypeVar("T")
 
 
 class ObjectReader:
     """The objects of a repository; safe in several threads.
 
-    `common_dir` is the Git directory that all its work trees share. What is asked for by its id and is not
-    there, is broken, or is of another kind, is a `DamagedRepository`.
+    `common_dir` is the Git directory that all its work trees share. For an id of an object that is missing,
+    broken, or of another kind, methods raise `DamagedRepository`.
     """
 
     def __init__(self, repo: pygit2.Repository, common_dir: Path) -> None:
@@ -61,9 +61,9 @@ class ObjectReader:
     def commit_data(self, id: str, loose: frozenset[str]) -> bytes:
         """Return a commit's bytes.
 
-        Who reads thousands says in which folders loose objects are, as of before.
+        `loose` lists the folders of loose objects, read once by a caller that reads thousands of objects.
         """
-        return self._passed(id, "commit", loose) or self._read_stored(id, ObjectType.COMMIT)
+        return self._read_loose_of_kind(id, "commit", loose) or self._read_stored(id, ObjectType.COMMIT)
 
     def tree(self, id: str) -> tuple[TreeEntry, ...]:
         """Return a tree's entries, in Git's order."""
@@ -71,28 +71,28 @@ class ObjectReader:
 
     def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
         """Return a tree's bytes, as `commit_data` gives those of a commit."""
-        return self._passed(id, "tree", loose) or self._read_stored(id, ObjectType.TREE)
+        return self._read_loose_of_kind(id, "tree", loose) or self._read_stored(id, ObjectType.TREE)
 
     def loose_folders(self) -> frozenset[str]:
         """Return the first two digits of the ids of loose objects (gitrepository-layout, "objects")."""
         try:
             return frozenset(name for name in os.listdir(self.common_dir / "objects") if len(name) == 2)
-        except OSError:  # the repository is gone, and so are the objects that will be asked for
+        except OSError:  # the repository was removed; the next read of an object raises the error
             return frozenset()
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
-        """Return the entry of one name in a tree, found without reading the others; None if there is none."""
+        """Return the entry of one name in a tree, found without reading the others, or None."""
         with self._lock:
             try:
                 found = self._tree(tree)[name]
-            except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is no path
+            except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is not a path
                 return None
             return TreeEntry(name, str(found.id), int(found.filemode))
 
     def compare_trees(
         self, one: str | None, other: str | None
     ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
-        """Return the entries that only the one and only the other tree has; None stands for an empty tree."""
+        """Return the entries that only `one` has, and those of only `other`; None means an empty tree."""
         return self._comparison.compare(one, other)
 
     def blob(self, id: str) -> bytes:
@@ -113,8 +113,8 @@ class ObjectReader:
     def blob_size(self, id: str) -> int:
         """Return a blob's length in bytes, without reading it."""
         with self._lock:
-            self._look_at(id)
-            return self._ask(id, lambda: self._repo.odb.read_header(id))[1]
+            self._check_whole(id)
+            return self._retry_read(id, lambda: self._repo.odb.read_header(id))[1]
 
     def has(self, id: str) -> bool:
         """Return True if the repository has an object of any kind with this id."""
@@ -130,75 +130,75 @@ class ObjectReader:
         absent = [id for id in ids if not is_loose(self.common_dir, id)]
         if not absent:
             return []
-        stored = self._opened().odb
+        stored = self._open().odb
         return [id for id in absent if id not in stored]
 
     def peel(self, id: str) -> tuple[str, str]:
         """Return the kind ("commit", "tree" or "blob") and id of an object, or of a tag's final target."""
         for _ in range(_TAGS):
             with self._lock:
-                self._look_at(id)
-                kind = self._ask(id, lambda: self._repo.odb.read_header(id))[0]  # noqa: B023
+                self._check_whole(id)
+                kind = self._retry_read(id, lambda: self._repo.odb.read_header(id))[0]  # noqa: B023
             if kind != ObjectType.TAG:
                 return kind.name.lower(), id
-            # The first line of a tag says which object it stands for.
+            # The first line of a tag contains the id of its object.
             id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
-        raise self._missing(id)
+        raise self._missing_error(id)
 
     @cached_property
     def _comparison(self) -> TreeComparison:
         return TreeComparison(lambda id: self._read(id, ObjectType.TREE))
 
     def _tree(self, id: str) -> pygit2.Tree:
-        self._look_at(id)
-        found = self._ask(id, lambda: self._repo[id])
+        self._check_whole(id)
+        found = self._retry_read(id, lambda: self._repo[id])
         if not isinstance(found, pygit2.Tree):
-            raise self._missing(id)
+            raise self._missing_error(id)
         return found
 
-    def _passed(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
+    def _read_loose_of_kind(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
         """Return the bytes of a loose object; None for one that is empty or in no file of its own."""
         try:
             found = read_loose(self.common_dir, id) if id[:2] in loose else None
         except BrokenObject:
-            raise self._missing(id) from None
+            raise self._missing_error(id) from None
         if found is not None and found[0] != kind:
-            raise self._missing(id)
+            raise self._missing_error(id)
         return found[1] if found is not None else None
 
     def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
         loose = self._loose(id, most)
         if loose is not None:
             if loose[0] != kind.name.lower():
-                raise self._missing(id)
-            self._know(id)
+                raise self._missing_error(id)
+            self._mark_whole(id)
             return loose[1]
         return self._read_stored(id, kind, most)
 
     def _read_stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
         """Return an object's bytes as libgit2 reads them: from a pack, or from an alternate."""
         with self._lock:
-            if most is not None and self._ask(id, lambda: self._repo.odb.read_header(id))[1] > most:
+            if most is not None and self._retry_read(id, lambda: self._repo.odb.read_header(id))[1] > most:
                 raise LargeObject(id)
-            found, data = self._ask(id, lambda: self._repo.odb.read(id))
+            found, data = self._retry_read(id, lambda: self._repo.odb.read(id))
         if found != kind:
-            raise self._missing(id)
+            raise self._missing_error(id)
         return data
 
-    def _ask(self, id: str, read: Callable[[], T]) -> T:
-        """Return what `read` gets of an object from libgit2; repeat it if Git has repacked meanwhile."""
+    def _retry_read(self, id: str, read: Callable[[], T]) -> T:
+        """Return the result of `read`, which calls libgit2; repeat it if Git has repacked meanwhile."""
         for _ in range(_ATTEMPTS):
             try:
                 return read()
             except (KeyError, ValueError, OSError, pygit2.GitError):
                 if not self._reopen():
                     break
-        raise self._missing(id)
+        raise self._missing_error(id)
 
     def _reopen(self) -> bool:
-        """Open the repository again if its packs changed: libgit2 goes on reading those that were removed.
+        """Open the repository again if its packs changed: libgit2 continues to use removed packs.
 
-        Return False if nothing suggests that a second look finds more.
+        Return False if a second read would find the same objects.
         """
         try:
             packs = frozenset(os.listdir(self.common_dir / "objects" / "pack"))
@@ -208,37 +208,37 @@ class ObjectReader:
         if packs == self._packs and time.monotonic() < self._reopened + _TRUSTED:
             return False
         try:
-            self._repo = self._opened()
+            self._repo = self._open()
         except WorkspaceError:  # it was removed, or cannot be read any more
             return False
         self._packs, self._reopened = packs, time.monotonic()
         return True
 
-    def _opened(self) -> pygit2.Repository:
+    def _open(self) -> pygit2.Repository:
         """Open the repository."""
         return open_repository(self.common_dir)
 
-    def _look_at(self, id: str) -> None:
+    def _check_whole(self, id: str) -> None:
         """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""
         if id in self._whole:
             return
         self._loose(id)
-        self._know(id)
+        self._mark_whole(id)
 
     def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
-        """Return kind and bytes of an object that is in no pack; None if there is no such object."""
+        """Return kind and bytes of a loose object; None if it does not exist."""
         try:
             return read_loose(self.common_dir, id, most)
         except BrokenObject:
-            raise self._missing(id) from None
+            raise self._missing_error(id) from None
 
-    def _missing(self, id: str) -> DamagedRepository:
+    def _missing_error(self, id: str) -> DamagedRepository:
         """Return the error for a missing object, or one of an unexpected kind."""
         return missing_object_error(id)
 
-    def _know(self, id: str) -> None:
+    def _mark_whole(self, id: str) -> None:
         """Remember that an object is whole."""
-        if len(self._whole) >= _LOOKED_AT:
+        if len(self._whole) >= _MAX_CHECKED:
             self._whole.clear()
         self._whole.add(id)
 
@@ -249,13 +249,13 @@ _SHORT_OF = ("refs/heads/", "refs/tags/", "refs/remotes/")
 
 
 class AmbiguousId(WorkspaceError):
-    """The beginning of an id with which several objects begin."""
+    """The beginning of several ids."""
 
     code: ClassVar[str] = "AMBIGUOUS_ID"
 
 
 def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
-    """Return the id of what a name stands for; None if that is nothing. Raises AmbiguousId.
+    """Return the id of the object that a name refers to, or None. Raises AmbiguousId.
 
     A ref comes before the beginning of an id, and a whole id before a ref, as in Git.
     """
@@ -316,11 +316,11 @@ class GitReader(ObjectReader):
         """Return a form that another process opens again by path."""
         return GitReader, (self.common_dir,)
 
-    def _opened(self) -> pygit2.Repository:
+    def _open(self) -> pygit2.Repository:
         return open_repository(self._path)
 
     def head(self) -> Head:
-        """Return what this work tree has checked out."""
+        """Return the checked-out branch and commit of this work tree."""
         with self._lock:
             name = "HEAD"
             for _ in range(worktrees.SYMBOLIC_DEPTH):
@@ -391,17 +391,17 @@ class GitReader(ObjectReader):
             return list_short_names(self._repo)
 
     def find_object(self, name: str) -> str | None:
-        """Return the id of what a branch, a tag, a ref or the beginning of an id names; else None.
+        """Return the id of the object that a branch, a tag, a ref or the beginning of an id names, or None.
 
         Raises AmbiguousId.
         """
         with self._lock:
             return find_named_object(self._repo, name)
 
-    def uncommitted(self) -> tuple[str, ...]:
-        """Return the paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
+    def list_uncommitted(self) -> tuple[str, ...]:
+        """Return the paths at which the work tree differs from HEAD, without ignored files, sorted.
 
-        In a bare repository there are none, and where the state of the work tree cannot be told.
+        The result is empty in a bare repository, and if the state of the work tree cannot be read.
         """
         if self.worktree is None:
             return ()
@@ -448,7 +448,7 @@ class GitReader(ObjectReader):
         return worktrees.find_worktrees(branch, self.common_dir, self._main)
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:
-        """Return the work tree, main or linked, that a Git directory belongs to; None if it has none."""
+        """Return the work tree, main or linked, that a Git directory belongs to, or None."""
         return worktrees.find_worktree(git_dir, self.common_dir, self._main)
 
     @cached_property
@@ -457,7 +457,7 @@ class GitReader(ObjectReader):
             return self.worktree
         folder = pygit2.Repository(str(self.common_dir)).workdir
         if folder and self.common_dir.name != ".git" and self.config("core.worktree") is None:
-            # A Git directory that stands apart: only its own work tree knows where that is, so it counts as
+            # Only the work tree knows its own path if the Git directory is separate, so it counts as
             # missing from here.
             return self.common_dir / "worktree"
         return Path(folder) if folder else None
@@ -474,6 +474,6 @@ class GitReader(ObjectReader):
         except (OSError, pygit2.GitError):
             raise DamagedRepository(
                 f"`{name}` of the repository cannot be read",
-                fix="Its file in the Git folder is damaged; the end of its file in `logs` says what it held.",
+                fix="Its file in the Git folder is damaged; the end of its file in `logs` has its commit.",
                 ref=name,
             ) from None

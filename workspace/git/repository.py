@@ -36,7 +36,7 @@ class UnsupportedRepository(WorkspaceError):
 
 
 def not_a_repository_error(path: Path) -> NotARepository:
-    """Return the error for a path in which no repository was found."""
+    """Return the error for a path without a repository."""
     if not path.exists():
         return NotARepository("this folder does not exist", fix="Name an existing folder.")
     return NotARepository(
@@ -48,7 +48,7 @@ def not_a_repository_error(path: Path) -> NotARepository:
 def unreadable_config_error() -> UnsupportedRepository:
     """Return the error for a configuration file that cannot be parsed."""
     return UnsupportedRepository(
-        "its configuration cannot be read", fix="Run `git config --list` there and mend what it reports."
+        "its configuration cannot be read", fix="Run `git config --list` there and fix the reported errors."
     )
 
 
@@ -60,7 +60,7 @@ def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRep
         )
     if settings.get("extensions.refstorage", "files").lower() != "files":
         return UnsupportedRepository(
-            "it keeps its refs in a reftable", fix="Run `git refs migrate --ref-format=files` there."
+            "it stores its refs in a reftable", fix="Run `git refs migrate --ref-format=files` there."
         )
     partial = "extensions.partialclone" in settings or any(
         name.startswith("remote.") and name.endswith(".promisor") and _is_true(value)
@@ -109,8 +109,8 @@ def describe_foreign_repository(
     if any(is_same_path(above, home) for above in (folder, *folder.parents)):
         return None
     return UnsupportedRepository(
-        "its files would be in a folder that is not its own (`core.worktree` or a `gitdir` file says so)",
-        fix="Take that out with `git config --unset core.worktree`, or name its Git folder itself.",
+        "its files would be in a folder of another repository, set by `core.worktree` or a `gitdir` file",
+        fix="Run `git config --unset core.worktree`, or name the Git folder itself.",
     )
 
 
@@ -126,7 +126,7 @@ def _is_true(value: str) -> bool:
     return value.lower() in ("", "true", "yes", "on", "1")
 
 
-# libgit2 keeps no folder of a hundred files by itself, and a commit looks up each of its paths many times.
+# By default, libgit2 caches no tree of a hundred files, and a commit looks up each of its paths many times.
 pygit2.settings.cache_object_limit(ObjectType.TREE, 1 << 20)
 
 
@@ -157,9 +157,9 @@ def translate_write_errors() -> Iterator[None]:
     except (OSError, pygit2.GitError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        # Its messages end with the system's words, and hold paths before them.
-        told = next((code for code in errno.errorcode if str(error).endswith(os.strerror(code))), errno.EIO)
-        raise OSError(told, os.strerror(told)) from error
+        # libgit2's messages end with the system's message, after paths.
+        number = next((code for code in errno.errorcode if str(error).endswith(os.strerror(code))), errno.EIO)
+        raise OSError(number, os.strerror(number)) from error
 
 
 def open_repository(path: Path) -> pygit2.Repository:
@@ -182,7 +182,7 @@ def open_repository(path: Path) -> pygit2.Repository:
     if refusal is not None:
         raise refusal
     try:
-        # Not `found`: a Git directory that stands apart does not know its work tree.
+        # Not `found`: a separate Git directory does not know its work tree.
         repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
         raise describe_refusal(git_dir) from None

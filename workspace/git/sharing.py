@@ -35,7 +35,7 @@ def _is_shared(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
 
 
 def is_shared_with_group(value: str | None) -> bool:
-    """Return True if a value of the setting lets the group read and write; None stands for no setting."""
+    """Return True if a value of the setting lets the group read and write; None means no setting."""
     if value is None:
         return False
     word = value.lower()

@@ -44,7 +44,7 @@ def require_writable(git: GitReader) -> GitStore:
 
 
 class GitStore(GitReader):
-    """A repository opened for writing objects, with what a checkout of its work tree needs.
+    """A repository opened for writing objects, with the functions for a checkout of its work tree.
 
     It never moves a ref: that is `workspace.publishing`.
     """
@@ -124,7 +124,7 @@ class GitStore(GitReader):
     def index_file(self, data: bytes) -> IndexFile:
         """Return Git's index of these bytes; the last index is cached.
 
-        Raises what `IndexFile` raises.
+        Raises the errors of `IndexFile`.
         """
         with self._lock:
             if self._index is None or self._index.data != data:
@@ -160,7 +160,7 @@ class GitStore(GitReader):
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
                 return self.blob(id)
-            self._look_at(id)
+            self._check_whole(id)
             # FilterList.apply_to_blob would cut the text at its first NUL.
             blob = self._repo[id]
             assert isinstance(blob, pygit2.Blob)
@@ -168,7 +168,7 @@ class GitStore(GitReader):
                 return bytes(stream.read())
 
     def hash_worktree_file(self, data: bytes, file: Path, path: str) -> str | None:
-        """Return the id of the blob that Git would make of a file; None where Git refuses (safecrlf)."""
+        """Return the id of the blob that Git would create for a file; None if Git refuses it (safecrlf)."""
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_ODB) is None:
                 return objects.hash_blob(data)
@@ -246,7 +246,8 @@ def read_staged_entries(git: GitReader) -> dict[str, TreeEntry]:
             }
         except (OSError, ValueError, pygit2.GitError):
             raise DamagedRepository(
-                "Git's index cannot be read", fix="`git status` says why; `git reset` makes it anew."
+                "Git's index cannot be read",
+                fix="`git status` shows the reason; `git reset` rebuilds the index.",
             ) from None
 
 
@@ -260,7 +261,7 @@ def is_ignored(git: GitReader, path: str) -> bool:
 
 
 def find_merge_base(git: GitReader, one: str, other: str) -> str | None:
-    """Return the best common ancestor of two commits (git-merge-base); None if they have none."""
+    """Return the best common ancestor of two commits (git-merge-base), or None."""
     with git._lock:
         try:
             found = git._repo.merge_base(one, other)

@@ -22,7 +22,7 @@ class Tips:
         self._git = git
 
     def find_local(self, branch: str) -> str | None:
-        """Return the commit of a local branch; None if there is none, or none that can be read."""
+        """Return the commit of a local branch; None if the branch does not exist or cannot be read."""
         with suppress(DamagedRepository):
             return self._git.tip(branch)
         return None
@@ -34,7 +34,7 @@ class Tips:
         return tuple(dict.fromkeys(id for id in found if id is not None))
 
     def find(self, branch: str) -> str | None:
-        """Return the commit of a local branch; where there is none, as in a fresh clone, of a remote's."""
+        """Return the commit of a local branch, else that of a remote branch, as in a fresh clone."""
         return self.find_local(branch) or next(iter(self.list_fetched(branch)), None)
 
     @cached_property

@@ -10,8 +10,8 @@ from workspace.git import objects
 from workspace.git.objects import TreeEntry
 from workspace.lru_cache import LRUCache
 
-KEPT = 50_000
-"""Entries of trees that are kept: whoever goes along a history asks for each tree twice."""
+CACHED_ENTRIES = 50_000
+"""The number of cached tree entries: a walk along a history reads each tree twice."""
 
 _ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
 _FEW = 16
@@ -38,17 +38,17 @@ _EMPTY = _Rows((), frozenset())
 class TreeComparison:
     """A comparison of trees by their entries. Safe in several threads.
 
-    `read` gives the bytes of a tree by its id; what it raises goes to whoever asked.
+    `read` returns the bytes of a tree by its id; its errors are raised to the caller.
     """
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
-        self._cache: LRUCache[str, _Rows] = LRUCache(KEPT, lambda rows: len(rows.ordered))
+        self._cache: LRUCache[str, _Rows] = LRUCache(CACHED_ENTRIES, lambda rows: len(rows.ordered))
 
     def compare(
         self, one: str | None, other: str | None
     ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
-        """Return the entries that only one of them has, in Git's order; None stands for an empty tree."""
+        """Return the entries that only one of the trees has, in Git's order; None means an empty tree."""
         left, right = (self._cache.get(id, self._rows, id) if id else _EMPTY for id in (one, other))
         return left.but(right.distinct), right.but(left.distinct)
 

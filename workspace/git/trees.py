@@ -32,7 +32,7 @@ class WholeEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """A path at which two trees differ; `old` or `new` is None where the path does not exist."""
+    """A path at which two trees differ; `old` or `new` is None if the path does not exist."""
 
     path: str
     old: TreeEntry | None
@@ -54,7 +54,7 @@ def walk_tree(git: GitReader, tree: str) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
-    """Return the entry at a path, which may be a folder; None if there is none."""
+    """Return the entry at a path, which may be a folder, or None."""
     *folders, last = path.split("/")
     for folder in folders:
         entry = git.entry(tree, folder)
@@ -65,7 +65,7 @@ def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
 
 
 def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
-    """Yield the paths at which two trees differ, folders opened up; None stands for an empty tree.
+    """Yield the paths at which two trees differ, with folders expanded; None means an empty tree.
 
     Only folders whose ids differ are read, so the cost follows the change and not the size of the trees.
     """
@@ -92,11 +92,11 @@ def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[Tre
 def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None]) -> str:
     """Write the tree that has these blobs at these paths (None removes one), and return its id.
 
-    An existing file keeps its mode; folders that become empty vanish; removing what is not there is nothing.
-    What is given as `Whole` takes the place of a file, a link or a submodule.
+    An existing file has the same mode afterwards. Empty folders are removed. A missing file can be removed.
+    A `WholeEntry` replaces a file, a link or a submodule.
 
     Raises:
-        PathBlocked: a link, a submodule or a folder is where a file should be, or a file where a folder.
+        PathBlocked: a link, a submodule or a folder is at the path of a file, or a file at that of a folder.
     """
     return _rewrite(store, tree, changes, "") or store.put_tree(())
 

@@ -12,7 +12,7 @@ from workspace.errors import WorkspaceError
 _HEADS = "refs/heads/"
 
 SYMBOLIC_DEPTH = 5
-"""How many symbolic refs Git follows, one to the next."""
+"""The maximum number of symbolic refs that Git follows in a chain."""
 
 # As Git's own wt-status.c looks for them.
 _OPERATIONS = {
@@ -27,20 +27,20 @@ _OPERATIONS = {
 
 
 class ForeignWorktree(WorkspaceError):
-    """A Git directory names a folder as its work tree that belongs to another repository, or to none."""
+    """A Git directory names a folder as its work tree, but the folder does not belong to its repository."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
             f"the work tree `{folder.name}` does not belong to this repository: its `.git` leads elsewhere",
-            fix="Run `git worktree repair` in the folder that is meant, or `git worktree remove` if none is.",
+            fix="Run `git worktree repair` in the right folder, or `git worktree remove` if there is none.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A checkout of a branch: its folder, which may be missing, and the Git directory of its own."""
+    """A checkout of a branch: its folder, which may be missing, and its own Git directory."""
 
     path: Path
     git_dir: Path
@@ -49,7 +49,7 @@ class Worktree:
 def find_worktrees(branch: str, common_dir: Path, main: Path | None) -> tuple[Worktree, ...]:
     """Return the work trees in which a branch is checked out, or from which it is rebased or bisected.
 
-    `main` is the main work tree's folder, if there is one. Linked work trees whose folder is gone are left
+    `main` is the main work tree's folder, if there is one. Linked work trees whose folder is missing are left
     out, unless they are locked (git-worktree, "prunable").
 
     Raises:
@@ -96,7 +96,7 @@ def list_git_dirs(common_dir: Path) -> tuple[Path, ...]:
 
 
 def find_unfinished_operation(git_dir: Path) -> str | None:
-    """Return the unfinished Git operation of a work tree, such as "a merge"; None if there is none."""
+    """Return the unfinished Git operation of a work tree, such as "a merge", or None."""
     return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
 
 
@@ -107,7 +107,7 @@ def find_common_dir(git_dir: Path) -> Path:
 
 
 def read_line(path: Path) -> str:
-    """Return a small file's text without the spaces around it; empty if there is no such file."""
+    """Return a small file's text without surrounding spaces; empty if the file does not exist."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

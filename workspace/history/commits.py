@@ -1,6 +1,6 @@
 """Changes of a document or section by commit, and the description of a commit: author, time and client.
 
-A commit without a proposal trailer of its own gets the proposal of the first-parent merge that brought it.
+A commit without a proposal trailer of its own gets the proposal of the first-parent merge that contains it.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def attribute_to_proposals(
 
 
 def _find_merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
-    """Return the first merge on the first-parent history that brought each commit, by commit.
+    """Return the first merge on the first-parent history that contains each commit, by commit.
 
     Commits that are on the first-parent history themselves are left out.
     """

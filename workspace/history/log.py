@@ -98,8 +98,7 @@ class History:
         """Return the changes of a document, or of a section with its subsections, up to a snapshot's commit.
 
         The search ends after `max_scanned` scanned commits; the same call again continues from there. The
-        history of a removed document or section begins with its removal. A task's address stands for its
-        section.
+        history of a removed document or section begins with its removal. A task's address means its section.
 
         Raises DocumentNotFound, SectionNotFound if the address never existed, AmbiguousAddress,
         LimitExceeded, NotADocument.

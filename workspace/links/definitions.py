@@ -206,7 +206,7 @@ def find_dangling_references(
             old = before.find(path)
         except LimitExceeded:
             continue
-        if old is not None and _may_lose_definition(old, offset_map.lost(old)):
+        if old is not None and _may_lose_definition(old, offset_map.find_lost_spans(old)):
             yield from _find_dangling_links(old, after, offset_map)
             if _FOOTNOTE_LABEL in old.data:
                 yield from _find_dangling_footnotes(old, after, offset_map)
@@ -252,7 +252,7 @@ def _find_definition_links(document: Document) -> dict[str, Link]:
 
 def _find_preserved_labels(document: Document, offset_map: OffsetMap) -> set[str]:
     """Return the labels whose definition the operation preserved."""
-    written_spans = offset_map.written(document)
+    written_spans = offset_map.find_written_spans(document)
     return {
         label
         for label, item in _find_definition_links(document).items()

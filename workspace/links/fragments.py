@@ -51,19 +51,19 @@ class UnderscoredIds:
     A name that ends in a number is counted up from it.
     """
 
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
+    def __init__(self, used: set[str]) -> None:
+        self._used = used
         self._next: dict[str, str] = {}
 
     def give(self, name: str) -> str:
         """Return the name if it is unused, else the next unused one."""
         used_names: list[str] = []
-        while name in self._taken or not name:
+        while name in self._used or not name:
             used_names.append(name)
             name = self._next.get(name) or _increment(name)
         # The used names point to the new one, so that the next search for them is short.
         self._next.update(dict.fromkeys(used_names, name))
-        self._taken.add(name)
+        self._used.add(name)
         return name
 
 

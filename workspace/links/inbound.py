@@ -47,7 +47,7 @@ _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  #
 _BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
 _BREAK_IN_MARKDOWN = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
 _SECOND_CHARACTERS = frozenset(text[1] for text in html5.values() if len(text) == 2)
-"""The second characters of entities that stand for two; no text of their own stands for these."""
+"""The second characters of entities of two characters; no entity of their own exists for these."""
 
 _SLASH = rb"(?:\\?/|%2f|&sol;)"
 _DOT = rb"(?:\\?\.|%2e|&period;)"
@@ -74,7 +74,7 @@ _ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
 class Inbound(Protocol):
     """A source of the documents that may link to a path."""
 
-    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+    def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents of a snapshot that may link to one of these paths, ordered by path.
 
         The paths that are documents are included: a document may link to itself.
@@ -89,7 +89,7 @@ class ScannedInbound:
     above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
-    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+    def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to one of these paths, as `Inbound` defines."""
         return tuple(scan_documents(snapshot, snapshot.documents.items(), paths))
 

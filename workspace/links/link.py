@@ -106,7 +106,7 @@ def decode_bytes(data: bytes) -> str:
 
 
 def decode_utf8(text: str) -> str:
-    """Return the UTF-8 text that a result of `decode_bytes` stands for, with U+FFFD for invalid bytes."""
+    """Return the UTF-8 text of a result of `decode_bytes`, with U+FFFD for invalid bytes."""
     if text.isascii():
         return text
     return codecs.charmap_encode(text, "strict", _ENCODED)[0].decode("utf-8", "replace")

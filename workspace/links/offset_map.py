@@ -83,7 +83,7 @@ class OffsetMap:
         """Return the map of a new document, which has no preserved bytes."""
         return cls((), documents={path: path})
 
-    def followed_by(self, later: OffsetMap) -> OffsetMap:
+    def compose(self, later: OffsetMap) -> OffsetMap:
         """Return the map of this operation and a later one; the later one must not have moved a document."""
         pieces = [part for piece in self.pieces for part in later._preserved_parts(piece)]
         touched = self._all_new_paths
@@ -157,7 +157,7 @@ class OffsetMap:
             return None
         return piece.new_path, piece.new_start + start - piece.old_start
 
-    def written(self, document: Document) -> Sequence[tuple[int, int]]:
+    def find_written_spans(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of a document that the operation wrote.
 
         An empty span marks a position where the operation removed bytes.
@@ -177,7 +177,7 @@ class OffsetMap:
             spans.append((position, len(document.data)))
         return spans
 
-    def lost(self, document: Document) -> Sequence[tuple[int, int]]:
+    def find_lost_spans(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of an old document that were not preserved; the full text if none was."""
         spans: list[tuple[int, int]] = []
         position = 0

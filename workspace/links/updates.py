@@ -78,7 +78,7 @@ def give_anchors(
                 for item, counterpart in zip(document.sections, new.sections, strict=True)
                 if item.has_heading
             }
-            offset_map = offset_map.followed_by(OffsetMap.of_splices(document, splices, renamed=headings))
+            offset_map = offset_map.compose(OffsetMap.of_splices(document, splices, renamed=headings))
             revised.append((document, new))
             addresses.append(f"{path}#{new.sections[section.position].anchor}")
             document = new
@@ -104,7 +104,7 @@ def _add_anchor(
     return (changed, splices) if place is not None and place.offset == counterpart.heading_start else None
 
 
-# A new anchor may in turn take over the last name of another heading.
+# A new anchor may itself take over the last name of another heading.
 _MAX_ROUNDS = 4
 
 
@@ -142,7 +142,7 @@ NO_UPDATES = LinkUpdates({}, (), (), (), ())
 
 
 class _IntendedTarget(NamedTuple):
-    """The intended target of a link: a path and an offset in it; None stands for the full document."""
+    """The intended target of a link: a path and an offset in it; None means the full document."""
 
     path: str
     offset: int | None
@@ -158,8 +158,8 @@ def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound
     for attempt in range(_MAX_ROUNDS):
         rewriter = _LinkRewriter(before, after, offset_map, affected)
         rewriter.report_dangling(dangling)
-        inbound_of = inbound.linking_to(before.snapshot, affected.paths) if affected.paths else ()
-        for path in sorted({*before.laid, *inbound_of, *offset_map.paths}):
+        inbound_of = inbound.find_linking_documents(before.snapshot, affected.paths) if affected.paths else ()
+        for path in sorted({*before.laid_paths, *inbound_of, *offset_map.paths}):
             rewriter.check_document(path)
         if not rewriter.headings_without_name or attempt + 1 == _MAX_ROUNDS:
             break
@@ -183,7 +183,7 @@ class _LinkRewriter:
     ) -> None:
         self._before, self._after = before, after
         self._old_tree, self._new_tree = OverlayFileTree(before), OverlayFileTree(after)
-        self._survival, self._affected = offset_map, affected
+        self._offset_map, self._affected = offset_map, affected
         self._rules = before.snapshot.config.links
         self._splices: dict[str, list[tuple[Splice, Link]]] = {}
         self._written: dict[str, Sequence[tuple[int, int]]] = {}
@@ -202,7 +202,7 @@ class _LinkRewriter:
         except LimitExceeded:
             self._unread.append(source)
             return
-        if document is None or self._survival.document(source) is None:
+        if document is None or self._offset_map.document(source) is None:
             return
         old_results: dict[tuple[str, bool], ResolvedLink] = {}
         links_by_path: dict[str, Mapping[int, Link]] = {}
@@ -235,7 +235,7 @@ class _LinkRewriter:
     def _links_with_positions(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
         """Yield the links of an old document with the new positions of their destinations and copies."""
         copies: dict[int, list[tuple[str, int]]] = {}
-        for copy in self._survival.copies:
+        for copy in self._offset_map.copies:
             if copy.old_path == document.path:
                 copies.setdefault(copy.old_start, []).append((copy.new_path, copy.new_start))
         for link in read_cached_links(document, wiki=self._rules.wiki).links:
@@ -251,9 +251,9 @@ class _LinkRewriter:
         """Return the new position of a link's destination, if it was preserved."""
         start, end = link.destination_start, link.destination_end
         if start < end:
-            return self._survival.span(source, start, end)
+            return self._offset_map.span(source, start, end)
         # An empty destination has the position after the byte before it.
-        previous = self._survival.place(source, start - 1)
+        previous = self._offset_map.place(source, start - 1)
         return None if previous is None else (previous[0], previous[1] + 1)
 
     def _links_at(self, path: str, old_document: Document) -> Mapping[int, Link]:
@@ -301,9 +301,9 @@ class _LinkRewriter:
         if path is None:
             return None
         if old_result.place is None or old_result.place == DOCUMENT:
-            new_path = self._survival.document(path)
+            new_path = self._offset_map.document(path)
             return None if new_path is None else _IntendedTarget(new_path, None)
-        position = self._survival.place(old_result.path, old_result.place.offset)
+        position = self._offset_map.place(old_result.path, old_result.place.offset)
         return None if position is None else _IntendedTarget(*position)
 
     def _leads_to_new_text(self, new_result: ResolvedLink) -> bool:
@@ -312,7 +312,7 @@ class _LinkRewriter:
         if document is None or new_result.place is None:
             return False
         if document.path not in self._written:
-            self._written[document.path] = self._survival.written(document)
+            self._written[document.path] = self._offset_map.find_written_spans(document)
         spans = self._written[document.path]
         index = bisect_right(spans, new_result.place.offset, key=lambda span: span[0]) - 1
         return index >= 0 and new_result.place.offset < spans[index][1]

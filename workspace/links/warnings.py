@@ -34,13 +34,13 @@ class LinkWarning(NamedTuple):
     destination: str
 
 
-def find_link_warnings(before: Overlay, after: Overlay, survival: OffsetMap) -> Sequence[LinkWarning]:
+def find_link_warnings(before: Overlay, after: Overlay, offset_map: OffsetMap) -> Sequence[LinkWarning]:
     """Return the broken links in `after` that an operation added."""
     tree: FileTree | None = None
     warnings: list[LinkWarning] = []
-    for path in survival.new_paths:
+    for path in offset_map.new_paths:
         document = after.find(path)
-        spans = survival.written(document) if document else ()
+        spans = offset_map.find_written_spans(document) if document else ()
         if document is None or not _may_contain_link(document.data, spans):
             continue
         written_links = [link for link in _links_with_destination(document, after) if _overlaps(spans, link)]
@@ -66,7 +66,7 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
     tree = _file_tree(overlay)
     broken_links: list[tuple[Link, ResolvedLink]] = []
     for path in dict.fromkeys(warning.path for warning in warnings):
-        document = overlay.find(overlay.now_at(path) or path)
+        document = overlay.find(overlay.find_moved_path(path) or path)
         if document is not None:
             destinations = {warning.destination for warning in warnings if warning.path == path}
             links = [

@@ -95,7 +95,7 @@ def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merg
 def _intersect_documents(
     merges: Sequence[Merge], path: str, decisions: FileConflicts
 ) -> MergedDocument | None:
-    """Return the common result for a document; None for a file that is taken without a merge."""
+    """Return the common result for a document; None for a file that is copied without a merge."""
     ours, theirs = merges[0].ours, merges[0].theirs
     entries = [find_file(side, path) for side in (ours, theirs)]
     moved = {name for merge in merges for pair in merge.moved.items() for name in pair}

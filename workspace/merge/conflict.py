@@ -1,6 +1,6 @@
 """The conflicts of a merge as data, their resolutions, and the merge of one value.
 
-A person or a client resolves a conflict. A value that one side changed is taken from that side.
+A person or a client resolves a conflict. A value that one side changed is that of this side.
 """
 
 from __future__ import annotations

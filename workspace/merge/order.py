@@ -27,8 +27,8 @@ def merge_order(
 
     A member that one side moved or added follows the same member as on that side. If both sides added members
     at one position, ours come first. `goes_before` takes the predecessor, one member of theirs and one of
-    ours; if it returns True, theirs comes first. A member that both sides moved differently keeps its
-    position in ours, unless `is_for_theirs` returns True for it.
+    ours; if it returns True, theirs comes first. A member that both sides moved differently has its position
+    in ours, unless `is_for_theirs` returns True for it.
     """
     if theirs == base and len(members) == len(ours) and all(item in members for item in ours):
         return [*ours]

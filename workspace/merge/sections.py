@@ -157,11 +157,11 @@ def merge_trees(
     base: SectionVersion | None,
     ours: SectionVersion,
     theirs: SectionVersion,
-    kept: Collection[SectionId],
+    remaining: Collection[SectionId],
     conflicts: Conflicts,
 ) -> MergedTree:
     """Return the merged tree of sections. Sections moved differently by both sides are placed as in ours."""
-    return _TreeMerger(base, ours, theirs, kept, conflicts).merge()
+    return _TreeMerger(base, ours, theirs, remaining, conflicts).merge()
 
 
 class _TreeMerger:
@@ -172,15 +172,19 @@ class _TreeMerger:
         base: SectionVersion | None,
         ours: SectionVersion,
         theirs: SectionVersion,
-        kept: Collection[SectionId],
+        remaining: Collection[SectionId],
         conflicts: Conflicts,
     ) -> None:
         self._base, self._ours, self._theirs = base, ours, theirs
-        self._kept, self._conflicts = kept, conflicts
+        self._remaining, self._conflicts = remaining, conflicts
 
     def merge(self) -> MergedTree:
         """Return the merged tree."""
-        ids = [id for id in dict.fromkeys([*self._ours.sections, *self._theirs.sections]) if id in self._kept]
+        ids = [
+            id
+            for id in dict.fromkeys([*self._ours.sections, *self._theirs.sections])
+            if id in self._remaining
+        ]
         positions = {id: self._merge_position(id) for id in ids}
         self._break_circles(positions)
         members: dict[SectionId | None, list[SectionId]] = {}
@@ -222,29 +226,29 @@ class _TreeMerger:
         if ours is None or theirs is None:
             chosen = ours or theirs
             assert chosen is not None
-            return self._ensure_kept_parent(id, chosen)
+            return self._ensure_remaining_parent(id, chosen)
         merged = merge_values(base, ours, theirs)
         if merged is not CLASH:
             assert merged is not None
-            return self._ensure_kept_parent(id, merged)
+            return self._ensure_remaining_parent(id, merged)
         if base is not None:
             parent = merge_values(base.parent, ours.parent, theirs.parent)
             depth = merge_values(base.depth, ours.depth, theirs.depth)
             if parent is not CLASH and depth is not CLASH and ours.parent == theirs.parent:
-                return self._ensure_kept_parent(id, TreePosition(parent, depth))
-        return self._ensure_kept_parent(id, theirs if self._is_resolved_for_theirs(id) else ours)
+                return self._ensure_remaining_parent(id, TreePosition(parent, depth))
+        return self._ensure_remaining_parent(id, theirs if self._is_resolved_for_theirs(id) else ours)
 
-    def _ensure_kept_parent(self, id: SectionId, chosen: TreePosition) -> TreePosition:
-        """Return a position whose parent is kept: this one, the other side's, or below an ancestor."""
-        if chosen.parent is None or chosen.parent in self._kept:
+    def _ensure_remaining_parent(self, id: SectionId, chosen: TreePosition) -> TreePosition:
+        """Return a position whose parent remains: this one, the other side's, or below an ancestor."""
+        if chosen.parent is None or chosen.parent in self._remaining:
             return chosen
         for side in (self._ours, self._theirs):
             other = side.positions.get(id)
-            if other is not None and (other.parent is None or other.parent in self._kept):
+            if other is not None and (other.parent is None or other.parent in self._remaining):
                 return other
         side = self._ours if id in self._ours.positions else self._theirs
         parent: SectionId | None = chosen.parent
-        while parent is not None and parent not in self._kept:
+        while parent is not None and parent not in self._remaining:
             parent = side.positions[parent].parent if parent in side.positions else None
         return TreePosition(parent, 1 if parent else side.sections[id].level)
 
@@ -263,7 +267,7 @@ class _TreeMerger:
                 chosen = self._theirs if any(resolved_for_theirs) else self._ours
                 for item in circle:
                     if item in chosen.positions:
-                        positions[item] = self._ensure_kept_parent(item, chosen.positions[item])
+                        positions[item] = self._ensure_remaining_parent(item, chosen.positions[item])
             checked.update(path)
 
     def _is_resolved_for_theirs(self, id: SectionId) -> bool:
@@ -297,9 +301,9 @@ def select_sections(
     If one side removed a section in which the other side changed, moved or added something, the section and
     its subsections are one conflict.
     """
-    kept = {*ours.sections, *theirs.sections}
+    remaining = {*ours.sections, *theirs.sections}
     if base is None:
-        return kept
+        return remaining
     for remover, other in ((ours, theirs), (theirs, ours)):
         removed = {id for id in base.sections if id not in remover.sections and id in other.sections}
         moved = _find_reordered(base, other, removed)
@@ -313,10 +317,10 @@ def select_sections(
                     remover is theirs
                 )
             if is_removed:
-                kept.difference_update(group)
+                remaining.difference_update(group)
                 added = {id for id in other.below(root) if id not in remover.sections}
-                kept.difference_update(added)
-    return kept
+                remaining.difference_update(added)
+    return remaining
 
 
 def _group_removed(other: SectionVersion, removed: set[SectionId]) -> dict[SectionId, list[SectionId]]:

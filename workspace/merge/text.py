@@ -1,6 +1,6 @@
 """The merge of a section's own text, block by block.
 
-Blocks that one side changed, moved, added or removed are taken from it. A list item that both changed is
+Blocks that one side changed, moved, added or removed are those of this side. A list item that both changed is
 merged in parts: its box, its words, and the blocks below it. A task's fields are matched by name. Any other
 block that both changed is a conflict. The whole text is a conflict if one side replaced blocks that the other
 changed.

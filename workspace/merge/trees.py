@@ -1,6 +1,6 @@
 """The three-way merge of trees, file by file.
 
-Documents that both sides changed are merged by `documents`; every other file is taken from the side that
+Documents that both sides changed are merged by `documents`; every other file is copied from the side that
 changed it. Renames of documents are detected. A file that cannot be merged stays as in ours and is a
 conflict. So is a file whose path is blocked by another file.
 """
@@ -97,8 +97,8 @@ def _add_shared_renames(side: TreeSide, other: TreeSide) -> TreeSide:
     shared = {}
     for path, new in other.renames.items():
         change = side.changes.get(path)
-        is_gone = change is not None and change.new is None and path not in side.renames
-        if is_gone and new in added and added[new].is_blob:
+        is_deleted = change is not None and change.new is None and path not in side.renames
+        if is_deleted and new in added and added[new].is_blob:
             shared[path] = new
     return side._replace(renames={**side.renames, **shared}) if shared else side
 
@@ -220,7 +220,7 @@ class FileConflicts:
     def resolve_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> bytes | WholeEntry | None:
-        """Return the resolved change of a file; None keeps ours, also if there is no resolution."""
+        """Return the resolved change of a file; None means ours, also without a resolution."""
         resolution = self._find_resolution(path, FILE_UNIT)
         if resolution is None:
             versions = (self._show_version(entry) for entry in (base, ours, theirs))
@@ -348,7 +348,7 @@ def merge_snapshots(
 class _TreeMerge:
     """One merge: the changes in ours, the paths that are left, and the paths that are added.
 
-    What comes is known with the path that it has in ours, if it was renamed; None if it is new there.
+    The paths of theirs are stored with their path in ours; None if the file is new there.
     """
 
     def __init__(self, base: Snapshot, ours: TreeSide, theirs: TreeSide, decisions: FileConflicts) -> None:

@@ -1,5 +1,5 @@
 """The policy: which documents change only by review, and the tokens that identify people.
 
-protection.py  which rules govern a change, and the gate at which a write to the served branch is asked
+protection.py  the rules that govern a change, and the gate for direct writes to the served branch
 tokens.py      named tokens
 """

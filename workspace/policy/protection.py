@@ -39,7 +39,7 @@ class GlobMatcher:
     def __init__(self, paths: Sequence[str], root: str) -> None:
         self._paths = frozenset(paths)
         self._names = {path: path for path in self._paths}
-        self._twins = {path: _fold_name(path) for path in self._paths}
+        self._folded_names = {path: _fold_name(path) for path in self._paths}
         self._above = f"{root}/" if root else ""
         self._known: dict[str, frozenset[str]] = {}
 
@@ -47,29 +47,29 @@ class GlobMatcher:
         """Return the paths that match any of the globs; without a glob, all."""
         if not globs:
             return self._paths
-        return frozenset().union(*map(self._of, globs))
+        return frozenset().union(*map(self._match_glob, globs))
 
-    def _of(self, text: str) -> frozenset[str]:
+    def _match_glob(self, text: str) -> frozenset[str]:
         found = self._known.get(text)
         if found is None:
-            found = self._matching(text, self._names, self._above)
-            twin = _fold_name(text)
-            # A range such as `[A-z]` stands for less once it is folded, so both are asked.
-            if (twin, self._twins) != (text, self._names):
-                found |= self._matching(twin, self._twins, _fold_name(self._above))
+            found = self._match_names(text, self._names, self._above)
+            folded = _fold_name(text)
+            # A folded range such as `[A-z]` matches less, so both forms are tried.
+            if (folded, self._folded_names) != (text, self._names):
+                found |= self._match_names(folded, self._folded_names, _fold_name(self._above))
             self._known[text] = found
         return found
 
-    def _matching(self, text: str, names: Mapping[str, str], above: str) -> frozenset[str]:
+    def _match_names(self, text: str, names: Mapping[str, str], above: str) -> frozenset[str]:
         """Return the paths whose name matches a glob, or whose part below the root does."""
         plain = find_literal_part(text)
-        likely = [(path, name) for path, name in names.items() if plain in name]
-        if not likely:
+        candidates = [(path, name) for path, name in names.items() if plain in name]
+        if not candidates:
             return frozenset()
         glob = Glob.compile(text)
         return frozenset(
             path
-            for path, name in likely
+            for path, name in candidates
             if glob.matches(name) or (name.startswith(above) and glob.matches(name[len(above) :]))
         )
 
@@ -89,13 +89,13 @@ SETTINGS_FOLDER = ".docyard/"
 _LISTED = 20
 _NAMED = 3
 Changes = Mapping[str, "bytes | WholeEntry | None"]
-"""New bytes by path, what is taken whole from another tree, or None where a file is removed."""
+"""The change of each path: new bytes, an entry of another tree, or None for a removed file."""
 
 
 class TouchedPath(NamedTuple):
     """A changed path, with the types of its document before and after.
 
-    Both ends of a move are paths of their own. `types` is empty where no rule asks for one.
+    Both ends of a move are paths of their own. `types` is empty if no rule requires them.
     """
 
     path: str
@@ -129,17 +129,17 @@ class Protected(WorkspaceError):
 def find_touched_paths(snapshot: Snapshot, changes: Changes) -> tuple[TouchedPath, ...]:
     """Return the changed paths of a commit with their types, in order of paths.
 
-    Documents are read for their types only where a rule of the commit asks for them.
+    Documents are read only if a rule of the commit requires their types.
     Raises InvalidConfig, LimitExceeded.
     """
     config = snapshot.config
-    reach = GlobMatcher([path for path in changes if config.is_document(path)], config.root)
-    asked = {path for rule in config.protect if rule.types for path in reach.match(rule.paths)}
+    matcher = GlobMatcher([path for path in changes if config.is_document(path)], config.root)
+    typed_paths = {path for rule in config.protect if rule.types for path in matcher.match(rule.paths)}
     return tuple(
         TouchedPath(
             path,
             read_types_before(snapshot, path) | read_types_after(snapshot, path, change)
-            if path in asked
+            if path in typed_paths
             else frozenset(),
         )
         for path, change in sorted(changes.items())
@@ -151,10 +151,10 @@ def find_governing_rules(
 ) -> tuple[GoverningRule, ...]:
     """Return the rules that govern any of the paths, in the order of the file."""
     found = []
-    reach = GlobMatcher([one.path for one in touched], config.root)
+    matcher = GlobMatcher([one.path for one in touched], config.root)
     settings = {one.path for one in touched if is_settings_path(one.path)}
     for number, rule in enumerate(config.protect, 1):
-        reached, types = reach.match(rule.paths), frozenset(rule.types)
+        reached, types = matcher.match(rule.paths), frozenset(rule.types)
         paths = tuple(
             one.path
             for one in touched
@@ -175,14 +175,14 @@ def is_governed(rule: Protection, root: str, one: TouchedPath) -> bool:
 
 
 def read_types_before(snapshot: Snapshot, path: str) -> frozenset[str]:
-    """Return the types of a document as it is at a commit; none where there is no document."""
+    """Return the types of a document at a commit; empty if it is missing."""
     with suppress(DocumentNotFound):
         return frozenset(_read_type(snapshot.taxonomy, snapshot.document(path)))
     return frozenset()
 
 
 def read_types_after(snapshot: Snapshot, path: str, change: bytes | WholeEntry | None) -> frozenset[str]:
-    """Return the types that a document has after a change to a commit; none where it is removed."""
+    """Return the types of a document after a change to a commit; empty if it is removed."""
     if isinstance(change, WholeEntry):
         entry = change.entry
         change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
@@ -207,7 +207,7 @@ def check_direct(snapshot: Snapshot, changes: Changes) -> None:
 
 def is_settings_path(path: str) -> bool:
     """Return True if a file of this path defines rules or the types of documents."""
-    name = fold_name(path)  # which on many disks is the same file
+    name = fold_name(path)  # the same file on many disks
     return name == CONFIG_PATH or name.startswith(SETTINGS_FOLDER) or name.rpartition("/")[2] == MANIFEST
 
 
@@ -220,4 +220,4 @@ def format_paths(paths: Sequence[str]) -> str:
 
 def _read_type(taxonomy: Taxonomy, document: Document) -> tuple[str, ...]:
     own = read_values("type", document.front_matter.get("type"))
-    return own or taxonomy.governed(document.path).get("type", ())
+    return own or taxonomy.manifest_values(document.path).get("type", ())

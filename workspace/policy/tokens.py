@@ -13,8 +13,8 @@ The file of tokens is `docyard/tokens.json` in the common Git directory, of mode
       "version": 1
     }
 
-It is replaced as a whole, in one step, under a lock. A file that others can read or write, or own, is not
-used: a writer can claim any name, and a reader can make the seals of all.
+The file is replaced atomically, under a lock. A file that others own, read or write is not used: a writer
+could claim any name, and a reader could create the seals of every person.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NO_ADDRESS = re.compile(r"[<>\s]")
 
 
 class InvalidPerson(WorkspaceError):
-    """A token's name, or the name or address of its person, cannot be used. `field` says which."""
+    """A token's name, or the name or address of its person, is invalid. `field` names the text."""
 
     code: ClassVar[str] = "INVALID_PERSON"
 
@@ -78,17 +78,17 @@ def make_person(token: str, name: str, email: str) -> Person:
         suggestion = re.sub("[^a-z0-9.-]+", "-", token[:_SUGGESTED].lower()).strip("-.")
         example = f", such as '{suggestion}'" if TOKEN_NAME.fullmatch(suggestion) else ""
         raise InvalidPerson(
-            "this is no name for a token",
+            "the name of the token is invalid",
             fix=f"Use at most 39 lower-case letters, digits, '.' and '-'{example}.",
             field="token",
         )
     shown = " ".join(_text(name, "name").split())
     address = _text(email, "email").strip()
     if not shown or "<" in shown or ">" in shown:
-        raise InvalidPerson("the name is empty, or holds < or >", fix="Give a name.", field="name")
+        raise InvalidPerson("the name is empty, or contains < or >", fix="Give a name.", field="name")
     if not address or _NO_ADDRESS.search(address) or not address.isprintable():
         raise InvalidPerson(
-            "the address is empty, or holds what no address does",
+            "the address is empty, or contains white space, < or >",
             fix="Give an e-mail address.",
             field="email",
         )
@@ -98,15 +98,13 @@ def make_person(token: str, name: str, email: str) -> Person:
 def _text(text: str, field: str) -> str:
     if len(text) > MAX_TEXT:
         raise InvalidPerson(
-            f"the {field} has {len(text):,} characters; at most {MAX_TEXT} are kept",
+            f"the {field} has {len(text):,} characters; the limit is {MAX_TEXT}",
             fix="Shorten it.",
             field=field,
             limit=MAX_TEXT,
         )
     if not text.isprintable():
-        raise InvalidPerson(
-            f"the {field} holds characters that cannot be seen", fix="Take them out.", field=field
-        )
+        raise InvalidPerson(f"the {field} contains invisible characters", fix="Remove them.", field=field)
     return text
 
 
@@ -119,7 +117,7 @@ _STAMP = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class UnsafeTokens(WorkspaceError):
-    """The file of tokens is not used: others could have read or written it. `reason` says why."""
+    """The file of tokens is not used: others could have read or written it. `reason` is the cause."""
 
     code: ClassVar[str] = "UNSAFE_TOKENS"
 
@@ -128,14 +126,14 @@ class UnsafeTokens(WorkspaceError):
 
 
 class DamagedTokens(WorkspaceError):
-    """The file of tokens is invalid. It is neither used nor overwritten. `reason` says why."""
+    """The file of tokens is invalid. It is neither used nor overwritten. `reason` is the cause."""
 
     code: ClassVar[str] = "DAMAGED_TOKENS"
 
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"the file of tokens is damaged: {reason}",
-            fix=f"Bring {FILE} in the Git folder back from a copy, or remove it and make the tokens anew.",
+            fix=f"Restore {FILE} in the Git folder from a backup, or remove it and create the tokens again.",
             file=FILE,
             reason=reason,
         )
@@ -152,14 +150,16 @@ class TokenFile:
     def read(self) -> Mapping[str, KnownPerson]:
         """Return the tokens; empty if there is no file. Raises UnsafeTokens, DamagedTokens."""
         if self._path.parent.is_symlink():
-            raise UnsafeTokens("it lies behind a link", "Make `docyard` in the Git folder a folder.")
+            raise UnsafeTokens(
+                "its folder is a symbolic link", "Replace the link `docyard` in the Git folder by a folder."
+            )
         try:
             handle = os.open(self._path, _FLAGS)
         except FileNotFoundError:
             return {}
         except OSError as error:
             if is_closed_to_us(self._common_dir):
-                return {}  # another user's tokens: none of them is known here
+                return {}  # the tokens of another user are unknown here
             if error.errno == errno.ELOOP:
                 raise UnsafeTokens("it is a link", "Remove the link.") from None
             raise UnsafeTokens(
@@ -190,16 +190,16 @@ class TokenFile:
         try:
             with docyard_lock(self._common_dir):
                 before = self.read()
-                kept = dict(before)
-                yield kept
-                if kept != before:
-                    self._replace(encode_tokens(kept))
+                tokens = dict(before)
+                yield tokens
+                if tokens != before:
+                    self._replace(encode_tokens(tokens))
         except OSError as error:
             raise CannotWrite(error) from error
 
     def _replace(self, data: bytes) -> None:
         new = self._path.with_name(self._path.name + ".new")
-        with suppress(FileNotFoundError):  # one that a crash left
+        with suppress(FileNotFoundError):  # left by a crash
             new.unlink()
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(handle, "wb") as stream:
@@ -215,50 +215,50 @@ class TokenFile:
             os.close(folder)
 
 
-def encode_tokens(kept: Mapping[str, KnownPerson]) -> bytes:
+def encode_tokens(tokens: Mapping[str, KnownPerson]) -> bytes:
     """Return the bytes of the file."""
-    tokens = [
+    records = [
         {
             "token": name,
             "name": known.person.name,
             "email": known.person.email,
             "digest": known.key.hex(),
         }
-        for name, known in sorted(kept.items())
+        for name, known in sorted(tokens.items())
     ]
-    return (json.dumps({"version": VERSION, "tokens": tokens}, sort_keys=True, indent=2) + "\n").encode()
+    return (json.dumps({"version": VERSION, "tokens": records}, sort_keys=True, indent=2) + "\n").encode()
 
 
 def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
     """Return the tokens in the bytes of a file. Raises DamagedTokens."""
     if len(data) > MAX_BYTES:
-        raise DamagedTokens("it is too large")
+        raise DamagedTokens(f"it has more than {MAX_BYTES:,} bytes")
     try:
         found = json.loads(data.decode())
-    except (ValueError, RecursionError):  # bytes that are no text are a ValueError too
+    except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
         raise DamagedTokens("it is not JSON") from None
     if not isinstance(found, dict) or not isinstance(found.get("tokens"), list):
-        raise DamagedTokens("it has no list of tokens")
+        raise DamagedTokens("'tokens' must be a list")
     if found.get("version") != VERSION:
-        raise DamagedTokens("it is of another version")
-    kept: dict[str, KnownPerson] = {}
-    for one in found["tokens"]:
+        raise DamagedTokens(f"'version' must be {VERSION}")
+    tokens: dict[str, KnownPerson] = {}
+    for number, one in enumerate(found["tokens"], 1):
         fields = (
             [one.get(name) for name in ("token", "name", "email", "digest")] if isinstance(one, dict) else []
         )
         texts = [field for field in fields if isinstance(field, str)]
-        if len(texts) != 4 or not _IS_DIGEST.fullmatch(texts[3]) or texts[0] in kept:
-            raise DamagedTokens("a token in it is none")
+        if len(texts) != 4 or not _IS_DIGEST.fullmatch(texts[3]) or texts[0] in tokens:
+            raise DamagedTokens(f"entry {number} of 'tokens' is not a token record")
         try:
-            kept[texts[0]] = KnownPerson(make_person(*texts[:3]), bytes.fromhex(texts[3]))
+            tokens[texts[0]] = KnownPerson(make_person(*texts[:3]), bytes.fromhex(texts[3]))
         except InvalidPerson:
-            raise DamagedTokens("a token in it is none") from None
-    return kept
+            raise DamagedTokens(f"entry {number} of 'tokens' is not a token record") from None
+    return tokens
 
 
 def _check(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise UnsafeTokens("it is no regular file", "Remove what is there.")
+        raise UnsafeTokens("it is not a regular file", "Remove it.")
     if status.st_uid != os.geteuid():
         raise UnsafeTokens("it belongs to another user", "Make tokens as the user who runs the server.")
     if status.st_mode & 0o077:
@@ -275,14 +275,14 @@ _IS_SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
-    """The token is not known here. The message has no part of it."""
+    """The token is unknown. The message contains no part of it."""
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
     def __init__(self) -> None:
         super().__init__(
-            "this is no token that is known here: it was revoked, or made for another repository",
-            fix="Make one with `docyard tokens add NAME`, or bring one that was made elsewhere here with "
+            "the token is unknown in this repository: it was revoked, or made for another repository",
+            fix="Create one with `docyard tokens add NAME`, or add an existing one with "
             "`docyard tokens trust NAME`.",
         )
 
@@ -310,7 +310,7 @@ class Tokens:
     """The tokens that a repository knows, by its common Git directory. Safe in several threads.
 
     Each method raises UnsafeTokens for a file that others could have read or written, and DamagedTokens for
-    one that cannot be understood; those that change it also AnotherWriter and CannotWrite.
+    an invalid one; those that change it also AnotherWriter and CannotWrite.
     """
 
     def __init__(self, common_dir: Path) -> None:
@@ -320,28 +320,28 @@ class Tokens:
         """Create a token, and return its secret, which is not stored. Raises InvalidPerson, TokenExists."""
         person = make_person(token_name, name, email)
         secret = f"docyard_{person.token}_{secrets.token_hex(_RANDOM)}"
-        self._keep(person, _hash_secret(secret))
+        self._store_token(person, _hash_secret(secret))
         return secret
 
     def trust(self, secret: str, name: str, email: str) -> Person:
         """Add a token that was created elsewhere, for this person.
 
-        Raises InvalidToken for what has no token's form, InvalidPerson, and TokenExists for another of its
-        name. The same one can be given again, with another name or address.
+        Raises InvalidToken for a text that is not a token, InvalidPerson, and TokenExists for another token
+        of its name. The same token may be added again, with another name or address.
         """
         form = _IS_SECRET.fullmatch(secret)
         if form is None:
             raise InvalidToken()
         person = make_person(form[1], name, email)
-        self._keep(person, _hash_secret(secret))
+        self._store_token(person, _hash_secret(secret))
         return person
 
     def revoke(self, name: str) -> Person:
         """Remove a token: its approvals, old ones too, no longer count here. Raises UnknownToken."""
-        with self._file.edit() as kept:
-            if name not in kept:
-                raise _unknown_token(name, kept)
-            return kept.pop(name).person
+        with self._file.edit() as tokens:
+            if name not in tokens:
+                raise _unknown_token(name, tokens)
+            return tokens.pop(name).person
 
     def list(self) -> tuple[Person, ...]:
         """Return the people with tokens, in order of the tokens' names."""
@@ -355,7 +355,7 @@ class Tokens:
         """Return the person whose token this is. Raises InvalidToken."""
         digest = _hash_secret(secret)
         found = None
-        # All are compared, and each in constant time, so that nothing is told by how long it takes.
+        # All tokens are compared, each in constant time, so that the duration reveals nothing.
         for known in self._file.read().values():
             if hmac.compare_digest(known.key, digest):
                 found = known.person
@@ -372,19 +372,19 @@ class Tokens:
         known = self.find_known(token_name)
         return None if known is None else known.key
 
-    def _keep(self, person: Person, digest: bytes) -> None:
-        with self._file.edit() as kept:
-            before = kept.get(person.token)
+    def _store_token(self, person: Person, digest: bytes) -> None:
+        with self._file.edit() as tokens:
+            before = tokens.get(person.token)
             if before is not None and not hmac.compare_digest(before.key, digest):
                 raise TokenExists(
-                    f"there is a token '{person.token}' already",
+                    f"the token '{person.token}' exists already",
                     fix=f"Choose another name, or revoke it first: `docyard tokens revoke {person.token}`.",
                 )
-            if before is None and len(kept) >= MAX_TOKENS:
+            if before is None and len(tokens) >= MAX_TOKENS:
                 raise TokenExists(
-                    f"there are {MAX_TOKENS:,} tokens already", fix="Revoke those that nobody needs."
+                    f"the limit of {MAX_TOKENS:,} tokens is reached", fix="Revoke unused tokens."
                 )
-            kept[person.token] = KnownPerson(person, digest)
+            tokens[person.token] = KnownPerson(person, digest)
 
 
 def _hash_secret(secret: str) -> bytes:
@@ -398,6 +398,6 @@ def _unknown_token(name: str, known: Mapping[str, KnownPerson]) -> UnknownToken:
     close = find_nearest(name, sorted(known))
     return UnknownToken(
         f"there is no token '{shown if shown.isprintable() else ascii(shown)[1:-1]}'",
-        fix=f"Did you mean '{close[0]}'?" if close else "`docyard tokens list` shows those that there are.",
+        fix=f"Did you mean '{close[0]}'?" if close else "Run `docyard tokens list` to see all tokens.",
         candidates=close,
     )

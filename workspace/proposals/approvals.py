@@ -55,29 +55,29 @@ def is_valid_seal(
 def _compute_mac(
     key: bytes, nonce: str, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
-    # As JSON, no two lists of texts are the same bytes.
-    said = json.dumps([_VERSION, nonce, proposal, target, verdict.value, commit, token])
-    return hmac.new(key, said.encode(), hashlib.sha256).hexdigest()
+    # JSON encodes different lists of texts as different bytes.
+    message = json.dumps([_VERSION, nonce, proposal, target, verdict.value, commit, token])
+    return hmac.new(key, message.encode(), hashlib.sha256).hexdigest()
 
 
 _Key = tuple[KnownBy, str, bool]
-"""One who speaks: how they are known, their address or label, and whether that is proven."""
+"""A reviewer: the way they are known, their address or label, and whether that is proven."""
 
 
 class VoidReason(StrEnum):
     """The reason why a review does not count."""
 
-    NO_TOKEN = "no_token"  # it was given without a token
+    NO_TOKEN = "no_token"  # it was made without a token
     UNKNOWN_TOKEN = "unknown_token"  # no token of this name is known here
-    UNSEALED = "unsealed"  # it has no seal of that token, or one on something else
+    UNSEALED = "unsealed"  # it has no seal of that token, or a seal on another decision
     COPIED = "copied"  # another event has the same seal
-    REPLACED = "replaced"  # the same person gave another verdict later
-    OUTDATED = "outdated"  # the proposal is at another commit by now
-    UNSEEN = "unseen"  # the merge would bring text under a rule that is not in the commit it was given on
-    OWN = "own"  # it is on the person's own proposal, or on commits of their own
-    REWRITTEN = "rewritten"  # the proposal no longer has the commit that it was given on
-    GONE = "gone"  # the proposal has no branch any more
-    ANSWERED = "answered"  # changes were asked for, and made, or no longer asked for
+    REPLACED = "replaced"  # the same person made another decision later
+    OUTDATED = "outdated"  # the proposal is at another commit now
+    UNSEEN = "unseen"  # the merge would put text under a rule that is not in the reviewed commit
+    OWN = "own"  # the person opened the proposal, or wrote commits of it
+    REWRITTEN = "rewritten"  # the proposal no longer has the reviewed commit
+    GONE = "gone"  # the branch of the proposal was deleted
+    ANSWERED = "answered"  # the requested changes were made, or the request was withdrawn
 
 
 _BONDS = {
@@ -88,9 +88,9 @@ _BONDS = {
 
 
 class EffectiveReviews(NamedTuple):
-    """The valid reviews: approvals, each token of a person by itself, and change requests.
+    """The valid reviews: approvals, separately for each token of a person, and change requests.
 
-    `void` says of every other approval why it does not count, by the id of its event.
+    `void_reasons` has the reason why each other approval does not count, by the id of its event.
     """
 
     approvers: tuple[Person, ...]
@@ -106,7 +106,7 @@ class _Approval(NamedTuple):
 
 def evaluate_reviews(
     proposal: Proposal,
-    said: Sequence[Event],
+    events: Sequence[Event],
     tokens: Keyring,
     own: frozenset[str] = frozenset(),
     *,
@@ -114,32 +114,32 @@ def evaluate_reviews(
 ) -> EffectiveReviews:
     """Return the valid reviews of a proposal.
 
-    `said` are its events in order, `own` the addresses of people who wrote commits of it by hand. With
-    `is_all_seen` False, the merge would bring more under a rule than the tip has: no approval holds.
-    Raises what `tokens` raises.
+    `events` are its events in order, `own` the addresses of people who wrote commits of it by hand. If
+    `is_all_seen` is False, the merge would put more under a rule than the tip has: no approval is valid.
+    Raises the errors of `tokens`.
     """
-    reading = _ReviewReplay(proposal, tokens)
-    for event in said:
-        reading.hear(event)
+    replay = _ReviewReplay(proposal, tokens)
+    for event in events:
+        replay.apply(event)
     owners = {address.casefold() for address in own}
     approving = []
-    for approval in (one for by_token in reading.approvals.values() for one in by_token.values()):
+    for approval in (one for by_token in replay.approvals.values() for one in by_token.values()):
         if approval.commit != proposal.tip:
-            reading.void[approval.event] = VoidReason.OUTDATED
+            replay.void[approval.event] = VoidReason.OUTDATED
         elif not is_all_seen:
-            reading.void[approval.event] = VoidReason.UNSEEN
+            replay.void[approval.event] = VoidReason.UNSEEN
         elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in owners:
-            reading.void[approval.event] = VoidReason.OWN
+            replay.void[approval.event] = VoidReason.OWN
         else:
             approving.append(approval.person)
-    asking = tuple(author for some in reading.asking.values() for author in some.values())
-    return EffectiveReviews(tuple(sorted(approving)), asking, reading.void)
+    requesters = tuple(author for some in replay.change_requests.values() for author in some.values())
+    return EffectiveReviews(tuple(sorted(approving)), requesters, replay.void)
 
 
 def find_void_reason(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
     """Return the reason why a review does not count for the current proposal; None if it does.
 
-    `void_by` says it of approvals by the id of their event, as far as tokens tell.
+    `void_by` has the reasons of approvals that depend on tokens, by the id of their event.
     """
     review = bound.review
     match review.verdict:
@@ -161,7 +161,7 @@ def normalize_address(person: Person) -> str:
 
 
 def _is_own(author: Author, person: Person) -> bool:
-    """Return True if a person opened the proposal; a client's proposal is its own, whoever it names."""
+    """Return True if a person opened the proposal; a proposal of a client is not a person's own."""
     if author.known_by is KnownBy.CLIENT:
         return False
     is_same_token = author.known_by is KnownBy.TOKEN and author.label == person.token
@@ -173,53 +173,55 @@ class _ReviewReplay:
 
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
         self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
-        self.asking: dict[str, dict[_Key, Author]] = {}  # by commit: what a submission answers
+        self.change_requests: dict[str, dict[_Key, Author]] = {}  # by commit, as a submission answers them
         self.void: dict[str, VoidReason] = {}
-        self._place: dict[_Key, str] = {}  # the commit at which each one asks
+        self._request_commits: dict[_Key, str] = {}  # the commit of each change request
         self._seals: set[str] = set()
         self._known: dict[str, KnownPerson | None] = {}
         self._proposal = proposal
         self._tokens = tokens
 
-    def hear(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         match event.body:
             case Submitted() as words:
-                # Other content answers; the same content again does not.
-                self.asking = {at: self.asking[at] for at in words.unanswered if at in self.asking}
+                # A submission of other content answers a request; a submission of the same content does not.
+                self.change_requests = {
+                    at: self.change_requests[at] for at in words.unanswered if at in self.change_requests
+                }
             case Reviewed() as words if words.verdict is not ReviewDecision.COMMENT:
-                proven = self._proven(event.author, words)
+                proven = self._prove_author(event.author, words)
                 if isinstance(proven, VoidReason):
-                    self._claimed(event, words, proven)
+                    self._apply_unproven(event, words, proven)
                 else:
-                    self._said(event, words, proven)
+                    self._apply_proven(event, words, proven)
 
-    def _said(self, event: Event, words: Reviewed, person: Person) -> None:
-        """Apply a person's own review, which replaces their earlier ones."""
+    def _apply_proven(self, event: Event, words: Reviewed, person: Person) -> None:
+        """Apply a review that a token proves; it replaces earlier ones of the person."""
         address = normalize_address(person)
-        mine: _Key = (KnownBy.TOKEN, address, True)
-        for key in (mine, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
-            self._lift(key)
+        own_key: _Key = (KnownBy.TOKEN, address, True)
+        for key in (own_key, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
+            self._withdraw_request(key)
         approvals = self.approvals.setdefault(address, {})
         if words.verdict is ReviewDecision.APPROVE:
-            self._replace(approvals.pop(person.token, None))
+            self._mark_replaced(approvals.pop(person.token, None))
             approvals[person.token] = _Approval(event.id, words.commit, person)
             return
         for approval in approvals.values():
-            self._replace(approval)
+            self._mark_replaced(approval)
         approvals.clear()
-        self._ask(mine, event.author, words.commit)
+        self._add_request(own_key, event.author, words.commit)
 
-    def _claimed(self, event: Event, words: Reviewed, reason: VoidReason) -> None:
-        """Apply a review in somebody's name: a request counts, an approval does not."""
+    def _apply_unproven(self, event: Event, words: Reviewed, reason: VoidReason) -> None:
+        """Apply a review of an unproven author: a change request counts, an approval does not."""
         known_by, name = event.author.key
         key: _Key = (known_by, name, False)
-        self._lift(key)
+        self._withdraw_request(key)
         if words.verdict is ReviewDecision.APPROVE:
             self.void[event.id] = reason
         else:
-            self._ask(key, event.author, words.commit)
+            self._add_request(key, event.author, words.commit)
 
-    def _proven(self, author: Author, words: Reviewed) -> Person | VoidReason:
+    def _prove_author(self, author: Author, words: Reviewed) -> Person | VoidReason:
         if author.known_by is not KnownBy.TOKEN:
             return VoidReason.NO_TOKEN
         token = author.label
@@ -239,36 +241,36 @@ class _ReviewReplay:
             token=token,
         ):
             return VoidReason.UNSEALED
-        # A copied request is heard in full: set before the person's approval, it would else hide the one that
-        # took that back.
+        # A copied change request counts: if it was placed before the person's approval, it would otherwise
+        # hide the request that withdrew the approval.
         if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:
             return VoidReason.COPIED
         self._seals.add(words.seal)
         return known.person
 
-    def _ask(self, key: _Key, author: Author, commit: str) -> None:
-        self._place[key] = commit
-        self.asking.setdefault(commit, {})[key] = author
+    def _add_request(self, key: _Key, author: Author, commit: str) -> None:
+        self._request_commits[key] = commit
+        self.change_requests.setdefault(commit, {})[key] = author
 
-    def _lift(self, key: _Key) -> None:
-        commit = self._place.pop(key, None)
+    def _withdraw_request(self, key: _Key) -> None:
+        commit = self._request_commits.pop(key, None)
         if commit is not None:
-            self.asking.get(commit, {}).pop(key, None)
+            self.change_requests.get(commit, {}).pop(key, None)
 
-    def _replace(self, approval: _Approval | None) -> None:
+    def _mark_replaced(self, approval: _Approval | None) -> None:
         if approval is not None:
             self.void[approval.event] = VoidReason.REPLACED
 
 
 _CLIENT = "Docyard-Client"
-_MOST = 50_000  # commits of a proposal that are looked at
+_MOST = 50_000  # commits of a proposal that are read
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
     """Return the lower-case e-mail addresses of the authors of commits in `tip` and not in `target`.
 
-    What a client wrote is in the name of whoever runs it, who may not have seen it: it counts only where a
-    token has proved the author. Who amended it, or took it over with git-rebase, has it in hand.
+    A client commits in the name of its user, who may not have read the commit: it counts only if a token
+    proved the author. A user who amended or rebased such a commit counts as its author.
     """
     found = set()
     for id in list_commits_between(graph, tip, target, most=_MOST)[0]:
@@ -279,7 +281,10 @@ def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> 
 
 
 def _is_client_commit(commit: Commit) -> bool:
-    """Return True if a commit is as a client made it: Git keeps message and author of a rewritten one."""
+    """Return True if a client made a commit, and it was not rewritten.
+
+    Git preserves message and author of a rewritten commit, and changes the committer.
+    """
     trailers = read_trailers(commit.message)
-    is_told = _CLIENT in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
-    return is_told and commit.author == commit.committer
+    is_by_client = _CLIENT in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
+    return is_by_client and commit.author == commit.committer

@@ -1,9 +1,9 @@
 """The current position of the text of a comment: unchanged, moved, changed, or removed.
 
-The section is followed from the comment's commit, first at once and then commit by commit; where that commit
-is gone, as after a rebase, its address and the digest of its text tell.
+The section is tracked from the comment's commit, first in one step and then commit by commit. If that commit
+is missing, as after a rebase, the section is found by its address and the digest of its text.
 
-Where the texts are now that comments are about, a page of threads at a time.
+Comments are returned in pages of threads.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class TextStatus(StrEnum):
 
     HERE = "here"
     MOVED = "moved"  # the same text at another address
-    OUTDATED = "outdated"  # its section is here, with other words
-    GONE = "gone"  # its section is not here, or cannot be told
+    OUTDATED = "outdated"  # its section exists, with other text
+    GONE = "gone"  # its section is missing, or unknown
 
 
 class CommentAnchor(NamedTuple):
@@ -51,7 +51,8 @@ class CommentAnchor(NamedTuple):
 def build_comment_target(document: Document, slug: str | None, quote: str = "") -> CommentTarget:
     """Return the target of a new comment: a section, the whole document, or words quoted from it.
 
-    Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidWords for words that are not there.
+    Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidEventText for words that are not in
+    the text.
     """
     section = resolve_section(document, slug) if slug is not None else None
     data = _read_text(document, section)
@@ -60,7 +61,7 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
         reason = "is too long" if len(quote) > MAX_QUOTE else "is not in the text that is commented on"
         raise InvalidEventText(
             f"the quote {reason}",
-            fix=f"Quote at most {MAX_QUOTE} characters as they stand there, or leave the quote out.",
+            fix=f"Quote at most {MAX_QUOTE} characters exactly as in the text, or leave the quote out.",
             field="quote",
         )
     return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
@@ -75,7 +76,7 @@ def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None
     if tip.config.is_document(place.path):
         try:
             found = _follow_text(place, comment.commit, tip)
-        except DamagedRepository:  # the comment's commit is not whole, or is none
+        except DamagedRepository:  # the comment's commit is incomplete or invalid
             found = _find_named(place, tip)
     if found is None or found.document is None:
         return CommentAnchor(TextStatus.GONE, place.path, place.slug)
@@ -95,7 +96,7 @@ def _has_text(place: CommentTarget, document: Document, section: Section | None)
         return True
     if section is None or section.heading is None or section.heading.below_start == section.body:
         return False
-    # Version 0.1.0 took attribute lists below a heading for text.
+    # Version 0.1.0 treated attribute lists below a heading as text.
     return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
 
 
@@ -124,7 +125,7 @@ def _follow_text(place: CommentTarget, commit: str | None, tip: Snapshot) -> Fol
 
 
 def _follow_stepwise(following: Tracker, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
-    """Follow a place commit by commit, which finds it after an edit and a move in separate commits."""
+    """Track a location commit by commit, which finds it after an edit and a move in separate commits."""
     states = Graph(tip.git).first_parents(tip.commit, most=MAX_COMMITS) if tip.commit else []
     age = next((age for age, state in enumerate(states) if state.id == commit), 0)
     place: Followed | None = start if age else None
@@ -151,7 +152,7 @@ def _read_at(following: Tracker, tree: str, place: CommentTarget) -> Followed | 
 
 
 def _read_text(document: Document, section: Section | None) -> bytes:
-    """Return the text of a comment's section, without its heading, so that a rename keeps it."""
+    """Return the text of a comment's section, without its heading, so that a rename does not change it."""
     return document.data if section is None else read_own_text(document, section)
 
 
@@ -165,13 +166,13 @@ def _contains_quote(data: bytes, quote: str) -> bool:
 
 
 MAX_COMMENTS = 100
-"""Threads of one page: each may ask for two versions of a document."""
+"""Threads of one page: each may read two versions of a document."""
 
 MAX_FOLLOWED = 50
-"""Texts that are followed for a page of one document or section, whether they are shown or not."""
+"""Texts that are tracked for a page of one document or section, shown or not."""
 
 MAX_CHECKED = 1_000
-"""Threads that are looked at for such a page."""
+"""Threads that are checked for such a page."""
 
 At = tuple[str | None, str | None]
 """A path and a section's key: the whole document without a key, every place without a path."""
@@ -180,7 +181,7 @@ At = tuple[str | None, str | None]
 class AnchoredThread(NamedTuple):
     """A thread, and the anchor of its text; None if it has no text, or the position is unknown.
 
-    An answer has no place of its own. `number` is where it stands among all threads.
+    An answer has no location of its own. `position` is its index among all threads.
     """
 
     thread: Thread
@@ -188,7 +189,7 @@ class AnchoredThread(NamedTuple):
     position: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
-        """Return True if it was made on or below a place, or its text is there now; True without a place."""
+        """Return True if it was made at or below a location, or its text is there now; True without one."""
         places = [(at.path, at.slug) for at in (self.thread.comment.target, self.anchor) if at]
         return path is None or any(_is_at(place, (path, slug)) for place in places)
 
@@ -196,7 +197,7 @@ class AnchoredThread(NamedTuple):
 class CommentPage(NamedTuple):
     """A page of threads in the order of their start, of `total`, which counts other places too.
 
-    `next` is what to give as `after` for the page that follows; None at the end.
+    `next` is the `after` of the next page; None at the end.
     """
 
     threads: tuple[AnchoredThread, ...]
@@ -223,7 +224,7 @@ class TargetFilter:
     def may_hold(self, comment: Comment) -> bool:
         """Return False only for a comment from elsewhere whose text cannot have moved to the place.
 
-        A text stays where its document is as it was, and comes only to a document that is not.
+        A text moves only if its document has changed, and only to a document that has changed.
         """
         place, (path, slug) = comment.target, self._at
         if path is None:
@@ -234,7 +235,7 @@ class TargetFilter:
             return True
         if self._tip is None:
             return False
-        if comment.commit is None or not self._tip.git.has(comment.commit):  # its address alone tells
+        if comment.commit is None or not self._tip.git.has(comment.commit):  # only its address is known
             return place.path == path
         return self._has_changed(comment.commit, place.path) and self._has_changed(comment.commit, path)
 

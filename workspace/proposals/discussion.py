@@ -1,24 +1,20 @@
 """The discussion: the event files of a commit, or of several that are not merged yet.
 
-A file that is no event, whatever it is, is left out and counted. So is what is more than can be read: which
-files these are follows from the commits alone, and not from what was read before.
+A file that is not an event is skipped and counted, and so are files beyond the quota. The selection depends
+only on the commits, not on earlier reads.
 
-The order of what was said: nothing stands before what it answers, else by time, else by id.
+Events are sorted so that each follows the events that it answers, then by time, then by id. A clock may be
+wrong, so an event names those that its writer had seen last; ids of missing events are ignored.
 
-A clock may lie, so an event names those that its writer had seen last; what is not here yet is passed over.
+A retry of a call appends the same event, except for values that come from the branches.
 
-Which words are those of the same call, sent again: all but what the writer took from the branches.
+The union of two versions of the event files contains each file of either, so no file is ever lost. A name
+contains a digest of the file's bytes, so it is unique. If two files have the same name nevertheless, the one
+with the least blob id has the name, and each other one has its blob's id appended. So the union does not
+depend on the order or number of merges.
 
-The union of two versions of the event files: each file of either is in it, and none is ever lost.
-
-A name is given once, since it holds a digest of the file's bytes. If someone has given it again all the same,
-the file whose blob has the least id keeps it, and each other one has its blob's id in its name beside it. So
-the union is the same in whichever order, and however often, versions are brought together.
-
-How much of what is said of one proposal is read, and what is refused so that the rest stays readable.
-
-What is read follows from the files alone: the smallest first, so that long remarks, whoever planted them, do
-not hide a verdict or an end, which are short.
+The quota of a proposal is filled with the smallest files first. So long comments, by any author, do not hide
+a decision or a closing, which are short.
 """
 
 from __future__ import annotations
@@ -77,7 +73,7 @@ def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
             awaited[other].discard(id)
             if not awaited[other]:
                 heappush(ready, _key(known[other]))
-    # An id is a digest, so events that name each other in a circle cannot be written; were they, they stay.
+    # An id is a digest, so events that name each other in a cycle are not expected; they come last.
     rest = sorted((event for id, event in known.items() if id not in found), key=_key)
     return (*found.values(), *rest)
 
@@ -102,17 +98,17 @@ def _key(event: Event) -> tuple[datetime, str]:
 def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     """Return events without repeats of an earlier one: two clones may append one with the same key.
 
-    So it is where both hear it from a forge before they hear of each other. What was answered stays.
+    This happens if both read it from a forge before they sync. An answered event is preserved.
     """
     answered = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
     seen: set[object] = set()
     found: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in answered:
-            said = event.request, event.author, strip_bindings(event.body)
-            if said in seen:
+            content = event.request, event.author, strip_bindings(event.body)
+            if content in seen:
                 continue
-            seen.add(said)
+            seen.add(content)
         found.append(event)
     return tuple(found)
 
@@ -120,7 +116,7 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
 def strip_bindings(words: EventBody) -> EventBody:
     """Return an event without values that its author did not choose: commits and digests of texts.
 
-    Where the branches have moved between a call and its retry, these differ, and the call is the same.
+    If the branches have moved between a call and its retry, these differ although the call is the same.
     """
     match words:
         case Opened():
@@ -170,13 +166,13 @@ def _second_name(name: str, blob: str) -> str:
 
 
 MAX_EVENTS = 20_000
-"""Of one proposal."""
+"""Events of one proposal that are read."""
 
 MOST_BYTES = 32_000_000
-"""Of all events of one proposal."""
+"""Bytes of all events of one proposal that are read."""
 
 _REMARKS, _CLIENTS, _PEOPLE = 0.5, 0.75, 1.0
-"""The parts of the room that each may fill: remarks and what is long, what clients say, all that is said."""
+"""The shares of the quota: of comments and long events, of events by clients, and of all events."""
 
 _LONG = 16_000
 File = TypeVar("File")
@@ -197,8 +193,8 @@ def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
 def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
     """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
 
-    Remarks may fill half of the room only, and what clients say three quarters, so that no flood of either
-    keeps a person from a verdict or from closing the proposal.
+    Comments may fill half of the quota, and events by clients three quarters, so that no flood of either
+    prevents a person from reviewing or closing the proposal.
     """
     for event, more in new:
         files += 1
@@ -206,8 +202,9 @@ def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None
         part = _classify_event(event, more)
         if files > part * MAX_EVENTS or size > part * MOST_BYTES:
             raise InvalidEventText(
-                "this cannot be kept: too much was said of the proposal already",
-                fix="Say it shorter, or go on in another proposal.",
+                f"the proposal '{event.proposal}' has reached its limit of {MAX_EVENTS:,} events "
+                f"({MOST_BYTES // 1_000_000} MB)",
+                fix="Shorten the text, or open a new proposal.",
                 field=event.body.kind,
             )
 
@@ -222,18 +219,18 @@ def _classify_event(event: Event, size: int) -> float:
 
 
 MAX_PROPOSALS = 20_000
-_MOST_FILES = 100_000  # of one proposal that are looked at, the first by time
+_MOST_FILES = 100_000  # of one proposal that are read, the first by time
 _REMEMBERED = 10_000
 _LISTED = 8
 _IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
-_LONGEST = 100  # characters of the first name that a file was given
+_LONGEST = 100  # characters of the original name of a file
 
 
 class ProposalEvents(NamedTuple):
     """The events of one proposal, in order, and the number of unreadable files.
 
-    `unread` of these may be events: they are missing, or there was no room for them. `files` and `size`, in
-    bytes, are what may be events.
+    `unread` of these may be events: they are missing, or exceed the quota. `files` and `size`, in bytes,
+    count all files that may be events.
     """
 
     events: tuple[Event, ...] = ()
@@ -250,11 +247,11 @@ Key = tuple[str, str]
 class ParsedDiscussion(NamedTuple):
     """The parsed events of one proposal: the trees of its folder, the sizes and contents of its files.
 
-    What is `missing` may come yet.
+    If files are `missing`, a later fetch may add them.
     """
 
     trees: Sequence[str]
-    said: ProposalEvents
+    proposal_events: ProposalEvents
     sizes: Mapping[Key, int]
     events: Mapping[Key, Event | None]
     missing: bool
@@ -275,7 +272,7 @@ class DiscussionCache(NamedTuple):
 class Discussion:
     """The discussion in some commits, each part read when it is needed. Safe in several threads.
 
-    `tips` are the commits, `cache` is what earlier readings found.
+    `tips` are the commits, `cache` has the results of earlier reads.
     """
 
     def __init__(
@@ -287,7 +284,7 @@ class Discussion:
         self.tips = tuple(tips)
         self._git = git
         self._parsed, self._listed = cache or DiscussionCache.empty()
-        self._looked: set[str] = set()
+        self._checked: set[str] = set()
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
@@ -295,16 +292,16 @@ class Discussion:
         return tuple(sorted(self._folders)[:MAX_PROPOSALS])
 
     def events_of(self, proposal: str) -> ProposalEvents:
-        """Return the events of a proposal; none for an unknown one."""
+        """Return the events of a proposal; empty for an unknown one."""
         trees = self._folders.get(proposal)
         if trees is None:
             return ProposalEvents()
-        kept = self._parsed.find(proposal)
-        if kept is None or kept.trees != trees or (kept.missing and proposal not in self._looked):
-            kept = self._read(proposal, trees, kept)
-            self._looked.add(proposal)
-            self._parsed.put(proposal, kept)
-        return kept.said
+        cached = self._parsed.find(proposal)
+        if cached is None or cached.trees != trees or (cached.missing and proposal not in self._checked):
+            cached = self._read(proposal, trees, cached)
+            self._checked.add(proposal)
+            self._parsed.put(proposal, cached)
+        return cached.proposal_events
 
     @cached_property
     def _folders(self) -> Mapping[str, Sequence[str]]:
@@ -318,7 +315,7 @@ class Discussion:
         found = self._listed.find(tip)
         if found is None:
             found = list_folders(self._git, tip)
-            if found:  # a commit that cannot be read may come yet
+            if found:  # a later fetch may add an unreadable commit
                 self._listed.put(tip, found)
         return found
 
@@ -328,7 +325,7 @@ class Discussion:
         for tree in trees:
             names, others = list_event_files(self._git, tree)
             versions.append(names)
-            unreadable = max(unreadable, others)  # what all versions have in common counts once
+            unreadable = max(unreadable, others)  # an entry that all versions contain counts once
         every = list(merge_file_sets(versions).items())
         sizes = self._sizes(every[:_MOST_FILES], before.sizes if before else {})
         small = {key: size for key, size in sizes.items() if size <= MAX_BYTES}
@@ -347,7 +344,7 @@ class Discussion:
                 events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
         readable = [event for event in events.values() if event is not None]
         unread = len(every) - len(sizes) + len(small) - len(chosen) + lost
-        said = ProposalEvents(
+        proposal_events = ProposalEvents(
             drop_repeats(sort_events(readable)),
             unreadable + len(every) - len(readable),
             unread,
@@ -355,7 +352,7 @@ class Discussion:
             sum(small.values()),
         )
         missing = lost > 0 or len(sizes) < len(every[:_MOST_FILES])
-        return ParsedDiscussion(trees, said, sizes, events, missing)
+        return ParsedDiscussion(trees, proposal_events, sizes, events, missing)
 
     def _sizes(self, every: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
         """Return the bytes of files; without unreadable ones."""
@@ -377,7 +374,7 @@ class Discussion:
 
 
 def list_folders(git: GitReader, commit: str) -> dict[str, str]:
-    """Return the tree of each proposal's folder in a commit, by id; none if it cannot be read."""
+    """Return the tree of each proposal's folder in a commit, by id; empty if it cannot be read."""
     try:
         entries = git.tree(git.commit(commit).tree)
     except DamagedRepository:

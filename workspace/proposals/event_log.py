@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.proposals.events import Author, EventBody
 
-_LOOKS = 20  # while others say something during each
+_MAX_READS = 20  # while other writers append during each
 
 T = TypeVar("T")
 
 Changes = dict[str, bytes | WholeEntry | None]
 _SUBJECTS = {
     "opened": "Open proposal",
-    "edited": "Edit the words of proposal",
+    "edited": "Edit proposal",
     "commented": "Comment on proposal",
     "reviewed": "Review proposal",
     "submitted": "Submit proposal",
@@ -65,8 +65,7 @@ class AppendResult(NamedTuple):
 class EventLog:
     """The events of all proposals of a repository. Reading is safe in several threads.
 
-    Where remotes had the branch at another commit when they were fetched last, as in a fresh clone that has
-    no branch of its own yet, what is said there is read too.
+    The events of the remotes' branches, as last fetched, are read too: a fresh clone has no local branch yet.
     """
 
     def __init__(self, git: GitReader, *, durable: bool = True) -> None:
@@ -76,30 +75,30 @@ class EventLog:
 
     def read(self) -> Discussion:
         """Return the current discussion."""
-        return self._said_at(_list_commits(Tips(self._git)))
+        return self._discussion_at(_list_commits(Tips(self._git)))
 
-    def read_consistently(self, look: Callable[[Discussion], T]) -> T:
-        """Return the result of `look`, which also reads other branches, on a discussion that did not change.
+    def read_consistently(self, read: Callable[[Discussion], T]) -> T:
+        """Return the result of `read`, which also reads other branches, on a discussion that did not change.
 
-        It is taken again where something was said meanwhile: words that are older than the branches would
-        tell of a proposal what it never was, such as that it is merged while it only goes forward.
+        `read` is called again if events were appended meanwhile. Events that are older than the branches
+        would show a false state, such as a merge where a proposal was only fast-forwarded.
         """
         tips = Tips(self._git)
         now = _list_commits(tips)
-        for _ in range(_LOOKS):
-            before, found = now, look(self._said_at(now))
+        for _ in range(_MAX_READS):
+            before, found = now, read(self._discussion_at(now))
             now = _list_commits(tips)
             if now == before:
                 break
         return found
 
-    def _said_at(self, commits: Sequence[str]) -> Discussion:
+    def _discussion_at(self, commits: Sequence[str]) -> Discussion:
         return Discussion(self._git, commits, self._cache)
 
     def append(
         self,
         proposal: str,
-        said: Sequence[EventBody],
+        bodies: Sequence[EventBody],
         author: Author,
         *,
         tool: str,
@@ -111,12 +110,12 @@ class EventLog:
     ) -> AppendResult:
         """Append events of one proposal, each after the one before it, as one commit.
 
-        `seen` is what the author had read; without it, all that is there. What was said of the proposal with
-        the idempotency key `request` is not said again. `confirm` is asked in the writer's turn, before
-        anything new is said, and may raise what refuses it.
+        `seen` is the discussion that the author had read; the default is the current one. Events of the
+        proposal with the idempotency key `request` are not appended again. `confirm` is called under the
+        write lock, before new events are appended, and may raise an error to refuse them.
 
-        Raises ReadOnly, InvalidWords for what could not be read again or has no room, KeyReused for other
-        words with the same key, Busy, and what `Publication` raises.
+        Raises ReadOnly, InvalidEventText for an event that is invalid or exceeds the quota, KeyReused for
+        other events with the same key, Busy, and the errors of `Publication`.
         """
         store = require_writable(self._git)
         key = _hash_key(request)
@@ -125,18 +124,18 @@ class EventLog:
         after = find_heads((seen or self.read()).events_of(proposal).events)
         events: list[Event] = []
         new: dict[str, bytes] = {}
-        for words in said:
+        for body in bodies:
             try:
-                name, data = encode_event(proposal, words, author, time, after, key)
+                name, data = encode_event(proposal, body, author, time, after, key)
             except Unreadable as reason:
                 raise InvalidEventText(
-                    f"this cannot be kept: {reason}", fix="Shorten it.", field=words.kind
+                    f"the event cannot be stored: {reason}", fix="Shorten the text.", field=body.kind
                 ) from reason
             events.append(decode_event(proposal, name, data))
             new[f"{proposal}/{name}"] = data
             after = (events[-1].id,)
         message = format_commit_message(
-            [f"{_SUBJECTS[words.kind]} {proposal}" for words in said],
+            [f"{_SUBJECTS[body.kind]} {proposal}" for body in bodies],
             paths=[BRANCHES + proposal],
             message=None,
             tool=tool,
@@ -146,7 +145,7 @@ class EventLog:
         signature = Signature(author.name, author.email, int(time.timestamp()))
 
         def batch(tip: str | None) -> Batch | AppendResult:
-            earlier = self._repeated(proposal, key)
+            earlier = self._find_by_key(proposal, key)
             if earlier is not None:
                 check_same_event(earlier, [event.body for event in events])
                 return earlier
@@ -155,7 +154,7 @@ class EventLog:
             there = self.read().events_of(proposal)
             check_quota(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
             others = Tips(store).list_fetched(BRANCH) if tip is None else ()
-            changes = self._united(None, others) | new
+            changes = self._list_union_changes(None, others) | new
             return Batch(BRANCH, tip, changes, message, signature, parents=others)
 
         published = publish_with_retry(store, BRANCH, batch, durable=self._durable)
@@ -165,24 +164,24 @@ class EventLog:
 
     def find_repeated(self, proposal: str, request: str | None) -> AppendResult | None:
         """Return the events of a proposal with an idempotency key, if there are any."""
-        return self._repeated(proposal, _hash_key(request))
+        return self._find_by_key(proposal, _hash_key(request))
 
     def merge_commit(self, theirs: str, signature: Signature) -> str:
         """Merge the discussion of another commit into the branch, and return the branch's commit.
 
-        The branch goes forward to that commit where nothing is lost by it, else a merge commit holds the
-        files of both: no file ever conflicts, and one that was deleted there stays. A file that stands where
-        a proposal has its folder is no event, and gives way.
-        Raises ReadOnly, Busy, DamagedRepository, and what `Publication` raises.
+        The branch is fast-forwarded if that loses no file; else a merge commit contains the files of both.
+        Files never conflict, and a file that one side deleted is preserved. A file at the path of a
+        proposal's folder is not an event, and is replaced by the folder.
+        Raises ReadOnly, Busy, DamagedRepository, and the errors of `Publication`.
         """
         store = require_writable(self._git)
         their_tree = store.commit(theirs).tree
         message = format_commit_message(
-            ["Take in what was said elsewhere"], paths=[], message=None, tool="sync", client="docyard"
+            ["Merge proposal events of another clone"], paths=[], message=None, tool="sync", client="docyard"
         )
 
-        def placed(tip: str | None, files: Changes) -> Changes:
-            """Files without those where a folder stands; what stands where their folder is goes away."""
+        def without_collisions(tip: str | None, files: Changes) -> Changes:
+            """Return files, without those at a folder's path; remove a file at the path of their folder."""
             if tip is None:
                 return files
             tree = store.commit(tip).tree
@@ -197,22 +196,22 @@ class EventLog:
             return found
 
         def batch(ours: str | None) -> Batch | str:
-            if ours is not None and self._holds(ours, theirs):
+            if ours is not None and self._contains(ours, theirs):
                 return ours
-            lost = self._united(theirs, [ours]) if ours is not None else {}
-            if not lost and (ours is None or self._holds(theirs, ours)):
+            lost = self._list_union_changes(theirs, [ours]) if ours is not None else {}
+            if not lost and (ours is None or self._contains(theirs, ours)):
                 our_tree = store.commit(ours).tree if ours is not None else None
                 forward: Changes = {
                     change.path: WholeEntry(change.new)
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
                 return Batch(BRANCH, ours, forward, message, signature, commit=theirs)
-            changes = placed(ours, self._united(ours, [theirs]))
+            changes = without_collisions(ours, self._list_union_changes(ours, [theirs]))
             return Batch(BRANCH, ours, changes, message, signature, parents=(theirs,))
 
         return publish_with_retry(store, BRANCH, batch, durable=self._durable)
 
-    def _united(self, base: str | None, others: Sequence[str]) -> Changes:
+    def _list_union_changes(self, base: str | None, others: Sequence[str]) -> Changes:
         """Return the changes to a base's files that the union with other commits makes."""
         here = list_folders(self._git, base) if base is not None else {}
         there = [list_folders(self._git, other) for other in others]
@@ -230,14 +229,14 @@ class EventLog:
                     changes[f"{id}/{name}"] = WholeEntry(TreeEntry(name, blob, FILE_MODE) if blob else None)
         return changes
 
-    def _holds(self, tip: str, commit: str) -> bool:
-        """Return True if a commit is an ancestor of another; False if a shallow clone cannot tell."""
+    def _contains(self, tip: str, commit: str) -> bool:
+        """Return True if a commit is an ancestor of another; False if a shallow clone lacks the history."""
         try:
             return self._git.merge_bases(tip, commit) == (commit,)
         except ShallowHistory:
             return False
 
-    def _repeated(self, proposal: str, key: str | None) -> AppendResult | None:
+    def _find_by_key(self, proposal: str, key: str | None) -> AppendResult | None:
         if key is None:
             return None
         discussion = self.read()
@@ -251,16 +250,16 @@ def _list_commits(tips: Tips) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*([here] if here else []), *tips.list_fetched(BRANCH)]))
 
 
-def check_same_event(earlier: AppendResult, words: Sequence[EventBody]) -> None:
+def check_same_event(earlier: AppendResult, body: Sequence[EventBody]) -> None:
     """Raise KeyReused if another event has the same key.
 
-    What their writer does not choose may differ: by the time of a retry, the branches may have moved.
+    Values that the writer does not choose may differ: the branches may have moved before a retry.
     """
-    if [strip_bindings(event.body) for event in earlier.events] != [strip_bindings(one) for one in words]:
+    if [strip_bindings(event.body) for event in earlier.events] != [strip_bindings(one) for one in body]:
         from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(
-            "this idempotency_key was used for other words",
+            "this idempotency_key was used for another event",
             fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
             used_in=earlier.commit,
         )

@@ -1,11 +1,9 @@
 """The events of a proposal: a class for each kind, with its limits, and their encoding.
 
-Whatever is said is made by these classes' callers through `title`, `text` and `Place`, which refuse what is
-too long; what is read from a repository is held to the same bounds by `encoding`.
+`validate_title` and `validate_text` reject texts that are too long. `decode_event` applies the same limits to
+events from a repository, and checks each field separately: any author may have written the file.
 
-The fields of an event's file, each read and checked by itself: anybody may have written them.
-
-An event as the bytes of a file, and back: JSON with sorted keys, UTF-8, a final newline.
+An event is encoded as JSON with sorted keys, in UTF-8, with a final newline.
 
     {
       "after": ["9f2c51d0a7b3e846"],
@@ -17,9 +15,8 @@ An event as the bytes of a file, and back: JSON with sorted keys, UTF-8, a final
       "words": {"text": "Done elsewhere."}
     }
 
-All but `words` stays in this form in later versions. The name of the file holds the time and the beginning of
-the SHA-256 of the bytes, so a file that was changed by hand is known as such, and no event can name one that
-comes after it.
+Later versions may change only `words`. The name of the file contains the time and the beginning of the
+SHA-256 of the bytes. So a changed file is detected, and no event can name a later one.
 """
 
 from __future__ import annotations
@@ -96,8 +93,8 @@ class ReviewDecision(StrEnum):
 class CommentTarget:
     """The target of a comment: a document, or a section of it, as of the comment's commit.
 
-    `slug` is the section's address, None for the whole document. `digest` is the SHA-256, in hex, of the text
-    that was there; `quote` is the part of it that is meant, empty for all of it.
+    `slug` is the section's address, None for the whole document. `digest` is the SHA-256 of its text, in hex;
+    `quote` is the part of the text that the comment is about, empty for all of it.
     """
 
     path: str
@@ -131,7 +128,7 @@ class Edited:
 class Commented:
     """A comment on the proposal or a place in it, or an answer to another comment (`reply_to`, its id).
 
-    `pull_request` is the link of the pull request that the remark reports as opened.
+    `pull_request` is the link of the pull request that the comment reports as opened.
     """
 
     kind: ClassVar[str] = "commented"
@@ -146,7 +143,7 @@ class Commented:
 class Reviewed:
     """A decision on the proposal at a commit.
 
-    `seal` proves to those who know the author's token that it was given with it (`policy.seals`).
+    `seal` proves to a holder of the author's token that the token made the decision (`create_seal`).
     """
 
     kind: ClassVar[str] = "reviewed"
@@ -160,8 +157,8 @@ class Reviewed:
 class Submitted:
     """The author requests a review of the proposal at a commit.
 
-    `same` are earlier commits at which somebody asks for changes, and from which `commit` differs by nothing
-    but what refreshes brought from the target: what was asked for there is not answered.
+    `same` are the commits of earlier change requests from which `commit` differs only by refreshes from the
+    target: these requests are not answered.
     """
 
     kind: ClassVar[str] = "submitted"
@@ -178,7 +175,7 @@ class Submitted:
 class Refreshed:
     """The target's commit `target` was merged into the proposal, by its commit `commit`.
 
-    `asked` is a digest of the decisions that it was asked for with.
+    `asked` is a digest of the decisions of its call.
     """
 
     kind: ClassVar[str] = "refreshed"
@@ -215,22 +212,22 @@ EventBody = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Clo
 
 
 def validate_title(text: str) -> str:
-    """Return a title on one line, its white space single. Raises InvalidWords if it is empty or too long."""
+    """Return a title on one line, its white space single. Raises InvalidEventText if empty or too long."""
     found = join_lines(_encodable(text, "title"))
     if not found:
         raise InvalidEventText(
-            "the title is empty", fix="Say in a few words what the proposal changes.", field="title"
+            "the title is empty", fix="Describe in a few words what the proposal changes.", field="title"
         )
-    _check_length(found, MAX_TITLE, "title", "Shorten it; the description has room for the rest.")
+    _check_length(found, MAX_TITLE, "title", "Shorten it, and move the rest to the description.")
     return found
 
 
-def validate_text(words: str, field: str, *, may_be_empty: bool = False) -> str:
-    """Return a text of several lines, ended by LF, without control characters. Raises InvalidWords."""
-    _check_length(words, MAX_TEXT, field, "Shorten it, or say it in several comments.")
-    found = remove_controls(_encodable(words, field))
+def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
+    """Return a text of several lines, ended by LF, without control characters. Raises InvalidEventText."""
+    _check_length(text, MAX_TEXT, field, "Shorten it, or split it into several comments.")
+    found = remove_controls(_encodable(text, field))
     if not found and not may_be_empty:
-        raise InvalidEventText(f"the {field} is empty", fix="Say something, or leave it out.", field=field)
+        raise InvalidEventText(f"the {field} is empty", fix="Give a text, or leave it out.", field=field)
     return found
 
 
@@ -253,7 +250,7 @@ def _encodable(text: str, field: str) -> str:
 def _check_length(text: str, most: int, field: str, fix: str) -> None:
     if len(text) > most:
         raise InvalidEventText(
-            f"the {field} has {len(text):,} characters; at most {most:,} are kept",
+            f"the {field} has {len(text):,} characters; the limit is {most:,}",
             fix=fix,
             field=field,
             limit=most,
@@ -262,7 +259,7 @@ def _check_length(text: str, most: int, field: str, fix: str) -> None:
 
 
 MAX_AFTER = 50
-"""Events that one event may name as those that it comes after."""
+"""Earlier events that one event may name."""
 
 MAX_COMMITS = 50
 """Commits that one event may name in a list."""
@@ -276,7 +273,7 @@ _IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", r
 _MAX_NAME = 1_000  # characters of a name, an address or a branch
 _MAX_PATH = 4_000
 Check = Callable[[object], Any]
-"""Gives the value of a field as it is used. Raises Unreadable."""
+"""Returns the value of a field in its internal form. Raises Unreadable."""
 
 
 class Unreadable(ValueError):
@@ -286,7 +283,7 @@ class Unreadable(ValueError):
 def read_fields(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
     """Return the fields of an object, each by its check; empty ones are left out. Raises Unreadable."""
     if not isinstance(found, dict):
-        raise Unreadable("it has no words")
+        raise Unreadable("'words', 'author' and 'place' must be objects")
     return {name: check(found.get(name)) for name, check in checks.items()}
 
 
@@ -295,7 +292,7 @@ def make_text_check(most: int) -> Callable[[object], str]:
 
     def check(found: object) -> str:
         if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
-            raise Unreadable("a text is none, or too long")
+            raise Unreadable(f"a text must be a string of at most {most:,} characters")
         return found
 
     return check
@@ -305,7 +302,7 @@ def read_title(found: object) -> str:
     """Return a title, on one line."""
     shown = join_lines(make_text_check(MAX_TITLE)(found))
     if not shown:
-        raise Unreadable("its title is empty")
+        raise Unreadable("'title' is empty")
     return shown
 
 
@@ -318,16 +315,16 @@ def read_branch(found: object) -> str:
     """Return the name of a branch."""
     name = make_text_check(_MAX_NAME)(found)
     if not name or join_lines(name) != name:
-        raise Unreadable("a branch is none")
+        raise Unreadable("the name of a branch is invalid")
     return name
 
 
 def read_target(found: object) -> str:
     """Return the target branch of a proposal."""
     name = read_branch(found)
-    # What a proposal is merged into holds documents: not what is said, and not another proposal.
+    # The target holds documents: it is neither the discussion nor another proposal.
     if name == DISCUSSION or name.startswith(BRANCHES):
-        raise Unreadable("its target is no branch of documents")
+        raise Unreadable(f"'target' must be a branch of documents, not '{name}'")
     return name
 
 
@@ -336,7 +333,7 @@ def make_pattern_check(pattern: re.Pattern[str]) -> Callable[[object], str]:
 
     def check(found: object) -> str:
         if not isinstance(found, str) or not pattern.fullmatch(found):
-            raise Unreadable("an id is none")
+            raise Unreadable(f"an id must match {pattern.pattern}")
         return found
 
     return check
@@ -349,7 +346,7 @@ def make_enum_check(choices: Callable[[str], Any]) -> Check:
         try:
             return choices(found) if isinstance(found, str) else choices("")
         except ValueError:
-            raise Unreadable("a choice is none") from None
+            raise Unreadable("a field is not one of its allowed values") from None
 
     return check
 
@@ -363,13 +360,13 @@ def read_time(found: object) -> datetime:
     """Return a time in UTC, to the millisecond. Raises Unreadable."""
     match = _IS_TIME.fullmatch(found) if isinstance(found, str) else None
     if match is None:
-        raise Unreadable("it has no time")
+        raise Unreadable("'time' must be a UTC time with milliseconds")
     *parts, milliseconds = (int(part) for part in match.groups())
     year, month, day, hour, minute, second = parts
     try:
         return datetime(year, month, day, hour, minute, second, milliseconds * 1000, UTC)
     except ValueError:
-        raise Unreadable("its time is none") from None
+        raise Unreadable("'time' is not a valid date") from None
 
 
 def read_author(found: object) -> Author:
@@ -390,14 +387,14 @@ def read_author(found: object) -> Author:
 def read_after(found: object) -> tuple[str, ...]:
     """Return the ids of earlier events, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_AFTER:
-        raise Unreadable("what it comes after is no short list")
+        raise Unreadable(f"'after' must be a list of at most {MAX_AFTER} ids")
     return tuple(make_pattern_check(_IS_EVENT)(id) for id in found)
 
 
 def read_commits(found: object) -> tuple[str, ...]:
     """Return a list of commits, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_COMMITS:
-        raise Unreadable("its commits are no short list")
+        raise Unreadable(f"'same' must be a list of at most {MAX_COMMITS} commits")
     return tuple(check_commit(id) for id in found)
 
 
@@ -428,7 +425,7 @@ class Event(NamedTuple):
     """An event of a proposal: its author, time (UTC, to the millisecond), and the events before it.
 
     `id` is the beginning of the digest of its bytes, in hex. `after` are the ids of the events that its
-    writer had seen last, `request` a digest of the idempotency key that it was written with.
+    writer had seen last, `request` is the digest of the idempotency key of its call.
     """
 
     id: str
@@ -442,7 +439,7 @@ class Event(NamedTuple):
 
 def encode_event(
     proposal: str,
-    words: EventBody,
+    body: EventBody,
     author: Author,
     time: datetime,
     after: tuple[str, ...] = (),
@@ -450,20 +447,20 @@ def encode_event(
 ) -> tuple[str, bytes]:
     """Return the name of an event's file, and its bytes.
 
-    Raises Unreadable for what could not be read again.
+    Raises Unreadable for an event that `decode_event` would reject.
     """
-    if isinstance(words, UnknownEvent):
-        raise Unreadable("words of an unknown kind are only read")
+    if isinstance(body, UnknownEvent):
+        raise Unreadable(f"an event of the unknown kind '{body.kind}' cannot be written")
     data: dict[str, object] = {
         "after": list(after),
         "author": {
             name: value for name, value in author._asdict().items() if value or name in ("name", "email")
         },
-        "kind": words.kind,
+        "kind": body.kind,
         "proposal": proposal,
         "time": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "version": VERSION,
-        "words": _drop_empty(dataclasses.asdict(words)),
+        "words": _drop_empty(dataclasses.asdict(body)),
     }
     if request is not None:
         data["request"] = request
@@ -479,18 +476,18 @@ def encode_event(
 def decode_event(proposal: str, name: str, data: bytes) -> Event:
     """Return the event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
     if len(data) > MAX_BYTES:
-        raise Unreadable("it is too large")
+        raise Unreadable(f"the event has more than {MAX_BYTES:,} bytes")
     try:
         found = json.loads(data.decode())
-    except (ValueError, RecursionError):  # bytes that are no text are a ValueError too
-        raise Unreadable("it is not JSON") from None
+    except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
+        raise Unreadable("the event is not JSON") from None
     if not isinstance(found, dict):
-        raise Unreadable("it is no object")
+        raise Unreadable("the event must be a JSON object")
     time = read_time(found.get("time"))
     if name != _build_name(time, data):
-        raise Unreadable("its name is another's")
+        raise Unreadable(f"the name of the file does not match its content ({name})")
     if found.get("proposal") != proposal or not is_id(proposal):
-        raise Unreadable("it is of another proposal")
+        raise Unreadable(f"'proposal' must be '{proposal}'")
     return Event(
         name[-_ID - 5 : -5],
         proposal,
@@ -511,17 +508,17 @@ def _build_name(time: datetime, data: bytes) -> str:
 def _read_body(found: Mapping[str, Any]) -> EventBody:
     kind, version = found.get("kind"), found.get("version")
     if not isinstance(kind, str) or not _IS_KIND.fullmatch(kind):
-        raise Unreadable("it has no kind")
+        raise Unreadable("'kind' must be a name")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
-        raise Unreadable("it has no version")
+        raise Unreadable("'version' must be a positive integer")
     if kind not in _KINDS or version > VERSION:
         return UnknownEvent(kind, version)
     make, checks = _KINDS[kind]
-    words = make(**read_fields(found.get("words"), checks))
-    # Who writes to a proposal's branch must not be led to another.
-    if isinstance(words, Opened) and parse_branch_id(words.branch) != found.get("proposal"):
-        raise Unreadable("its branch is not the proposal's own")
-    return words
+    body = make(**read_fields(found.get("words"), checks))
+    # A proposal must not direct writes to the branch of another one.
+    if isinstance(body, Opened) and parse_branch_id(body.branch) != found.get("proposal"):
+        raise Unreadable("'branch' must be a branch of the proposal")
+    return body
 
 
 def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Detection of merged proposals from a branch's commits alone.
 
 A merge commit on the first-parent history names its proposal in a trailer, so that it is found also after the
-proposal's branch is deleted. So does a merge that came by another parent, as from a clone with its own
-history. Without a trailer, a proposal is merged if its tip is among the ancestors.
+proposal's branch is deleted. A merge that came by another parent, such as from a clone with its own history,
+does so too. Without a trailer, a proposal is merged if its tip is among the ancestors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 
-_MOST = 50_000  # first parents that are looked at
+_MOST = 50_000  # first parents that are read
 _REMEMBERED = 50_000
 
 
@@ -34,7 +34,7 @@ class MergeRecord(NamedTuple):
 class MergeCandidate(NamedTuple):
     """A proposal that may be merged: the commit of the target that it is based on, and its tip.
 
-    Where its tip is that commit, or an older one, nothing is proposed yet.
+    If its tip is that commit or an older one, nothing is proposed yet.
     """
 
     base: str | None
@@ -48,75 +48,83 @@ class MergeDetector:
         self._git = git
         self._graph = graph
         self._trailers: LRUCache[str, str] = LRUCache(_REMEMBERED)
-        self._beside: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_REMEMBERED)
+        self._side_merges: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_REMEMBERED)
 
-    def find(self, target: str, asked: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
+    def find(self, target: str, candidates: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
         """Return the proposals that the history of a commit of their target contains, by their ids."""
-        oldest = self._oldest(asked)
-        way = self._graph.first_parents(target, most=_MOST, since=oldest)
+        oldest = self._oldest(candidates)
+        mainline = self._graph.first_parents(target, most=_MOST, since=oldest)
         found: dict[str, MergeRecord] = {}
         joined: dict[str, str] = {}
-        for commit in reversed(way):
+        for commit in reversed(mainline):
             for other in commit.parents[1:]:
                 joined.setdefault(other, commit.id)
                 id = self._proposal(commit.id)
-                if id in asked:
+                if id in candidates:
                     found[id] = MergeRecord(commit.id, other)
-        on_way = {commit.id for commit in way}
-        if len(found) < len(asked):
-            found |= self._found_beside(way, on_way, oldest, {id: asked[id] for id in asked.keys() - found})
+        mainline_ids = {commit.id for commit in mainline}
+        if len(found) < len(candidates):
+            found |= self._find_side_merges(
+                mainline, mainline_ids, oldest, {id: candidates[id] for id in candidates.keys() - found}
+            )
         tips = {
             id: one.tip
-            for id, one in asked.items()
+            for id, one in candidates.items()
             if one.tip is not None and one.tip != one.base and id not in found
         }
         here = select_reachable(self._graph, target, tips.values())
         for id, tip in tips.items():
-            if tip in here and not self._is_old(tip, asked[id].base):
-                found[id] = MergeRecord(tip if tip in on_way else joined.get(tip), tip)
+            if tip in here and not self._is_old(tip, candidates[id].base):
+                found[id] = MergeRecord(tip if tip in mainline_ids else joined.get(tip), tip)
         return found
 
-    def _oldest(self, asked: Mapping[str, MergeCandidate]) -> int:
+    def _oldest(self, candidates: Mapping[str, MergeCandidate]) -> int:
         """Return the time before which none of the proposals was merged."""
-        times = [time for one in asked.values() if (time := self._graph.time(one.base or one.tip or ""))]
+        times = [time for one in candidates.values() if (time := self._graph.time(one.base or one.tip or ""))]
         return min(times, default=0)
 
-    def _found_beside(
-        self, way: Sequence[Node], on_way: Set[str], oldest: int, asked: Mapping[str, MergeCandidate]
+    def _find_side_merges(
+        self,
+        mainline: Sequence[Node],
+        mainline_ids: Set[str],
+        oldest: int,
+        candidates: Mapping[str, MergeCandidate],
     ) -> dict[str, MergeRecord]:
         """Return the proposals merged by a commit that came by another parent than the first.
 
-        Anyone's branch may hold a commit that names a proposal, so what it took in must stand on what the
-        proposal was begun on.
+        Any branch may contain a commit that names a proposal, so the merged commit must descend from the
+        proposal's base.
         """
         found: dict[str, MergeRecord] = {}
-        for commit in reversed(way):
-            for merge in self._merges_beside(commit, on_way, oldest):
-                one = asked.get(self._proposal(merge))
+        for commit in reversed(mainline):
+            for merge in self._list_side_merges(commit, mainline_ids, oldest):
+                one = candidates.get(self._proposal(merge))
                 tip = self._graph.node(merge).parents[1]
-                if one is not None and (one.base is None or self._stands_on(tip, one.base)):
+                if one is not None and (one.base is None or self._is_based_on(tip, one.base)):
                     found[self._proposal(merge)] = MergeRecord(merge, tip)
         return found
 
-    def _merges_beside(self, commit: Node, on_way: Set[str], oldest: int) -> tuple[str, ...]:
+    def _list_side_merges(self, commit: Node, mainline_ids: Set[str], oldest: int) -> tuple[str, ...]:
         """Return the merges of proposals that came by other parents of a commit, the oldest first.
 
-        They are those of the commit's history, so they are kept; what is older is not looked at.
+        They depend only on the commit's history, so they are cached; older commits are not read.
         """
         if len(commit.parents) < 2:
             return ()
-        kept = self._beside.find(commit.id)
-        if kept is not None and kept[0] <= oldest:
-            return kept[1]
-        beside = self._graph.ancestors(
-            commit.parents[1:], seen=set(), since=oldest, most=_MOST, without=on_way
+        cached = self._side_merges.find(commit.id)
+        if cached is not None and cached[0] <= oldest:
+            return cached[1]
+        side_commits = self._graph.ancestors(
+            commit.parents[1:], seen=set(), since=oldest, most=_MOST, without=mainline_ids
         )
-        found = [(node.time, node.id) for node in beside if len(node.parents) > 1 and self._proposal(node.id)]
+        found = [
+            (node.time, node.id) for node in side_commits if len(node.parents) > 1 and self._proposal(node.id)
+        ]
         merges = tuple(id for _, id in sorted(found))
-        self._beside.put(commit.id, (oldest, merges))
+        self._side_merges.put(commit.id, (oldest, merges))
         return merges
 
-    def _stands_on(self, tip: str, base: str) -> bool:
+    def _is_based_on(self, tip: str, base: str) -> bool:
         return tip != base and base in select_reachable(self._graph, tip, [base])
 
     def _proposal(self, commit: str) -> str:

@@ -1,8 +1,7 @@
 """A proposal as it is now, from its events and from the branches.
 
-State is derived each time and stored nowhere: who moves, merges or deletes a branch by hand has said so.
-
-What the events of one proposal come to, without a look at any branch.
+The state is derived each time and never stored, so that a branch may be moved, merged or deleted with Git.
+`replay_events` derives the content of a proposal from its events alone, without any branch.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class Thread(NamedTuple):
 class Review(NamedTuple):
     """A decision on the proposal at a commit. `is_last` unless its author made another one later.
 
-    A request for changes is also answered, and not the last word, when the proposal was submitted again with
-    other content: not by what a refresh brought.
+    A change request is also answered if the proposal was submitted again with other content. A refresh alone
+    does not answer it.
     """
 
     id: str
@@ -78,9 +77,9 @@ class Review(NamedTuple):
 class ProposalContent(NamedTuple):
     """The content of a proposal by its events.
 
-    `base` is the commit of the target that it stands on: where it was opened, or what it was refreshed to
-    while it had no commit of its own; `bases` are all of these. `commits` are those that it is known to have
-    had, the last one last.
+    `base` is the commit of the target that the proposal is based on: the commit at which it was opened, or to
+    which it was fast-forwarded. `bases` are all of these. `known_commits` are commits that the proposal had,
+    the last one last.
     """
 
     id: str
@@ -103,7 +102,7 @@ class ProposalContent(NamedTuple):
     def base_of(self, tip: str | None) -> str | None:
         """Return the commit of the target that a tip is based on.
 
-        Where several bring it forward at once, what was said last need not be where the branch came to.
+        If several calls fast-forward it at once, the last event need not name the branch's tip.
         """
         return tip if tip in self.bases else self.base
 
@@ -160,7 +159,7 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
 
 def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     found: list[Review] = []
-    last: dict[tuple[KnownBy, str], int] = {}  # by person, the verdict that counts
+    last: dict[tuple[KnownBy, str], int] = {}  # by person, the index of the valid review
     for event in events:
         if isinstance(event.body, Submitted):
             for person, place in [*last.items()]:
@@ -169,27 +168,27 @@ def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
                 if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
                     found[last.pop(person)] = review._replace(is_last=False)
         elif isinstance(event.body, Reviewed):
-            words, person = event.body, event.author.key
-            counts = words.verdict is not ReviewDecision.COMMENT
+            body, person = event.body, event.author.key
+            counts = body.verdict is not ReviewDecision.COMMENT
             if counts:
                 if person in last:
                     found[last[person]] = found[last[person]]._replace(is_last=False)
                 last[person] = len(found)
             found.append(
-                Review(event.id, event.author, event.time, words.verdict, words.text, words.commit, counts)
+                Review(event.id, event.author, event.time, body.verdict, body.text, body.commit, counts)
             )
     return tuple(found)
 
 
 def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
     threads: list[tuple[Comment, list[Comment]]] = []
-    within: dict[str, int] = {}  # the thread of each remark
+    within: dict[str, int] = {}  # the thread of each comment
     for event in events:
         if not isinstance(event.body, Commented):
             continue
-        words = event.body
-        comment = Comment(event.id, event.author, event.time, words.text, words.place, words.commit)
-        place = within.get(words.reply_to or "")
+        body = event.body
+        comment = Comment(event.id, event.author, event.time, body.text, body.place, body.commit)
+        place = within.get(body.reply_to or "")
         if place is None:
             within[event.id] = len(threads)
             threads.append((comment, []))
@@ -213,12 +212,12 @@ class ProposalNotFound(WorkspaceError):
 class ProposalState(StrEnum):
     """The state of a proposal; of several that hold, the first of these counts."""
 
-    MERGED = "merged"  # the target has taken it in
-    CLOSED = "closed"  # it was given up
+    MERGED = "merged"  # the target contains it
+    CLOSED = "closed"  # a user closed it
     GONE = "gone"  # its branch was deleted
-    DRAFT = "draft"  # no review was asked for yet
+    DRAFT = "draft"  # it was not submitted yet
     CHANGES_REQUESTED = "changes_requested"
-    APPROVED = "approved"  # by someone else, as it is now; how many are needed is the policy's
+    APPROVED = "approved"  # by another person, at the current commit; the policy decides how many are needed
     OPEN = "open"
 
 
@@ -229,9 +228,9 @@ class CommitRelation(StrEnum):
     """The relation of a review's commit to the proposal."""
 
     CURRENT = "current"  # the proposal is at that commit
-    EDITED = "edited"  # it has gone on from there
+    EDITED = "edited"  # it has later commits
     REWRITTEN = "rewritten"  # it no longer has that commit: rebased, or reset
-    GONE = "gone"  # it has no branch any more
+    GONE = "gone"  # its branch was deleted
 
 
 class ReviewStatus(NamedTuple):
@@ -262,9 +261,9 @@ class ReviewStatus(NamedTuple):
 class Proposal(NamedTuple):
     """A proposal: its content, its state, and its tip (None if its branch is missing).
 
-    `landing` is where the target took it in; `is_ahead` says that it went on after that. `is_rewritten` says
-    that it no longer has a commit that it was known to have. `unreadable` counts files that are no events,
-    and `unread` those of them that may be.
+    `merge_record` is its merge into the target; `is_ahead` is True if it has later commits. `is_rewritten` is
+    True if the branch lost a commit that it had. `unreadable` counts files that are not events, and `unread`
+    those of them that may be events.
     """
 
     content: ProposalContent
@@ -299,98 +298,109 @@ class Proposals:
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
-        self._landings = MergeDetector(git, self._graph)
-        self._told: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(_REMEMBERED)
-        self._had: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
+        self._detector = MergeDetector(git, self._graph)
+        self._contents: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(_REMEMBERED)
+        self._contained_commits: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
 
     def list_all(self, discussion: Discussion) -> tuple[Proposal, ...]:
         """Return every proposal with a readable opening, the last opened first."""
-        return self._standing(discussion, discussion.proposals)
+        return self._list_current(discussion, discussion.proposals)
 
     def find(self, discussion: Discussion, name: str) -> Proposal:
         """Return the proposal of an id, or of a branch that is named after it. Raises ProposalNotFound."""
         id = read_id(name)
-        found = self._standing(discussion, (id,)) if id is not None else ()
+        found = self._list_current(discussion, (id,)) if id is not None else ()
         if not found:
             raise _not_found(name, discussion.proposals)
         return found[0]
 
-    def _standing(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
+    def _list_current(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
         self._graph.look()
         tips = Tips(self._git)
-        known = {id: words for id in ids if (words := self._words(id, discussion.events_of(id))) is not None}
-        at = {id: tips.find(words.branch) for id, words in known.items()}
+        known = {
+            id: content
+            for id in ids
+            if (content := self._replay_cached(id, discussion.events_of(id))) is not None
+        }
+        at = {id: tips.find(content.branch) for id, content in known.items()}
         landed: dict[str, MergeRecord] = {}
-        for target in sorted({words.target for words in known.values()}):
-            asked = {
-                id: MergeCandidate(words.base_of(at[id]), at[id])
-                for id, words in known.items()
-                if words.target == target
+        for target in sorted({content.target for content in known.values()}):
+            candidates = {
+                id: MergeCandidate(content.base_of(at[id]), at[id])
+                for id, content in known.items()
+                if content.target == target
             }
             commit = tips.find(target)
             if commit is not None:
-                landed |= self._landings.find(commit, asked)
+                landed |= self._detector.find(commit, candidates)
         found = (
-            self._one(words, at[id], landed.get(id), discussion.events_of(id)) for id, words in known.items()
+            self._build_proposal(content, at[id], landed.get(id), discussion.events_of(id))
+            for id, content in known.items()
         )
         return tuple(
             sorted(found, key=lambda one: (one.content.opened_at, one.id), reverse=True),
         )
 
-    def _words(self, id: str, said: ProposalEvents) -> ProposalContent | None:
-        kept = self._told.find(id)
-        if kept is None or kept[0] is not said:
-            kept = said, replay_events(said.events)
-            self._told.put(id, kept)
-        return kept[1]
+    def _replay_cached(self, id: str, proposal_events: ProposalEvents) -> ProposalContent | None:
+        cached = self._contents.find(id)
+        if cached is None or cached[0] is not proposal_events:
+            cached = proposal_events, replay_events(proposal_events.events)
+            self._contents.put(id, cached)
+        return cached[1]
 
-    def _commits_of(self, words: ProposalContent, tip: str | None) -> frozenset[str]:
+    def _commits_of(self, content: ProposalContent, tip: str | None) -> frozenset[str]:
         """Return the known commits of a proposal that its tip still contains."""
         if tip is None:
             return frozenset()
-        commits = frozenset([*words.known_commits, *(review.commit for review in words.reviews)])
-        if self._had.find(words.id) == (tip, commits):
+        commits = frozenset([*content.known_commits, *(review.commit for review in content.reviews)])
+        if self._contained_commits.find(content.id) == (tip, commits):
             return commits
         had = select_reachable(self._graph, tip, commits)
-        if had == commits:  # what is missing may come yet, as when a shallow clone is deepened
-            self._had.put(words.id, (tip, commits))
+        if had == commits:  # a missing commit may be fetched later, as when a shallow clone is deepened
+            self._contained_commits.put(content.id, (tip, commits))
         return had
 
-    def _one(
-        self, words: ProposalContent, tip: str | None, landing: MergeRecord | None, said: ProposalEvents
+    def _build_proposal(
+        self,
+        content: ProposalContent,
+        tip: str | None,
+        record: MergeRecord | None,
+        proposal_events: ProposalEvents,
     ) -> Proposal:
-        had = self._commits_of(words, tip)
+        had = self._commits_of(content, tip)
         reviews = tuple(
             ReviewStatus(
-                review, _determine_bond(review.commit, tip, had), review.author.is_same(words.author)
+                review, _determine_bond(review.commit, tip, had), review.author.is_same(content.author)
             )
-            for review in words.reviews
+            for review in content.reviews
         )
-        is_rewritten = tip is not None and bool(words.known_commits) and words.known_commits[-1] not in had
-        is_ahead = landing is not None and tip is not None and tip != landing.tip
+        is_rewritten = (
+            tip is not None and bool(content.known_commits) and content.known_commits[-1] not in had
+        )
+        is_ahead = record is not None and tip is not None and tip != record.tip
         return Proposal(
-            words,
-            _determine_state(words, tip, landing, reviews),
+            content,
+            _determine_state(content, tip, record, reviews),
             tip,
-            landing,
+            record,
             is_ahead,
             is_rewritten,
             reviews,
-            said.unreadable,
-            said.unread,
+            proposal_events.unreadable,
+            proposal_events.unread,
         )
 
 
 def _determine_state(
-    words: ProposalContent, tip: str | None, landing: MergeRecord | None, reviews: Sequence[ReviewStatus]
+    content: ProposalContent, tip: str | None, record: MergeRecord | None, reviews: Sequence[ReviewStatus]
 ) -> ProposalState:
-    if landing is not None:
+    if record is not None:
         return ProposalState.MERGED
-    if words.closed_by is not None:
+    if content.closed_by is not None:
         return ProposalState.CLOSED
     if tip is None:
         return ProposalState.GONE
-    if words.submitted_commit is None:
+    if content.submitted_commit is None:
         return ProposalState.DRAFT
     if any(bound.requests_changes for bound in reviews):
         return ProposalState.CHANGES_REQUESTED
@@ -410,6 +420,8 @@ def _not_found(name: str, ids: Sequence[str]) -> ProposalNotFound:
     close = find_nearest(name, ids) or [*ids[:_LISTED]]
     return ProposalNotFound(
         f"no proposal '{shown}'",
-        fix=f"Name one by its id, such as '{close[0]}'." if close else "There is none yet: open one first.",
+        fix=f"Name one by its id, such as '{close[0]}'."
+        if close
+        else "There are no proposals yet: open one first.",
         candidates=close,
     )

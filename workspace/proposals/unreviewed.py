@@ -1,4 +1,4 @@
-"""Text that a merge would put under a rule that did not govern the text where it was written.
+"""Text that a merge would put under a rule that did not govern the text when it was written.
 
 A merge follows a document that one side moved or gave another type. A direct write of the other side to the
 document at its old path, or under its old type, was allowed; after the merge the same text is governed, and
@@ -60,7 +60,7 @@ class MergedFiles:
         return WorkspaceConfig.read(self._merge.read(CONFIG_PATH))
 
     def types(self, path: str) -> frozenset[str]:
-        """Return the types of the document at a path; none where there is no document."""
+        """Return the types of the document at a path; empty if it is missing."""
         if path not in self._types:
             data = self._merge.read(path) if self.config.is_document(path) else None
             self._types[path] = frozenset() if data is None else read_types(self._taxonomy, path, data)
@@ -86,7 +86,7 @@ class MergedFiles:
         try:
             return read_manifest(found, path, tuple(self.config.taxonomy_keys))
         except InvalidManifest:
-            return Manifest()  # as at a commit: it says nothing, and hides those above it
+            return Manifest()  # as at a commit: an invalid manifest is empty, and hides those above it
 
 
 _MAX_COMMITS = 2_000
@@ -136,10 +136,14 @@ class _Search:
 
     def run(self, paths: Collection[str], sides: Sequence[Snapshot]) -> tuple[UnreviewedChange, ...]:
         """Return each path once for each side that changed it without review."""
-        brought = {side: [path for path in paths if self._contributes(path, side)] for side in sides}
+        contributed_by_side = {
+            side: [path for path in paths if self._contributes(path, side)] for side in sides
+        }
         found: dict[tuple[str, bool], UnreviewedChange] = {}
-        for rule, number, governed in self._rules({path for some in brought.values() for path in some}):
-            for side, contributed in brought.items():
+        for rule, number, governed in self._rules(
+            {path for some in contributed_by_side.values() for path in some}
+        ):
+            for side, contributed in contributed_by_side.items():
                 is_ours = side is self._merge.ours
                 for path in contributed:
                     if path not in governed or (path, is_ours) in found:
@@ -151,11 +155,11 @@ class _Search:
 
     def _contributes(self, path: str, side: Snapshot) -> bool:
         """Return True if the merge takes a change, a move or a removal of a path from a side."""
-        made, there = _find_change_path(self._merge, path), find_file(self._other(side), path)
-        if isinstance(made, bytes):
-            is_like_other = there is not None and hash_blob(made) == there.id
+        result, there = _find_change_path(self._merge, path), find_file(self._other(side), path)
+        if isinstance(result, bytes):
+            is_like_other = there is not None and hash_blob(result) == there.id
         else:
-            is_like_other = _is_same(made.entry, there)
+            is_like_other = _is_same(result.entry, there)
         return not is_like_other and not self._is_unchanged(path, side)
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
@@ -169,15 +173,15 @@ class _Search:
         return self._merge.theirs if side is self._merge.ours else self._merge.ours
 
     def _rules(self, paths: Collection[str]) -> Iterator[tuple[Protection, int, frozenset[str]]]:
-        """Yield the rules that hold after the merge, with their numbers and the paths that they may govern.
+        """Yield the rules after the merge, with their numbers and the paths that they may govern.
 
-        All rules govern the settings, and docyard.toml those of either side, too: else a merge could choose
-        the one without rules.
+        All rules govern the settings. The rules of either side govern docyard.toml too: otherwise a merge
+        could choose the side without rules.
         """
-        reach = GlobMatcher([*paths], self._files.config.root)
+        matcher = GlobMatcher([*paths], self._files.config.root)
         settings = frozenset(path for path in paths if is_settings_path(path))
         for number, rule in enumerate(self._files.config.protect, 1):
-            yield rule, number, reach.match(rule.paths) | settings
+            yield rule, number, matcher.match(rule.paths) | settings
         if CONFIG_PATH in paths:
             for side in (self._merge.ours, self._merge.theirs):
                 for number, rule in enumerate(side.config.protect, 1):
@@ -205,10 +209,12 @@ class _Search:
             return True
         sources = self._merge.sources.get(path)
         candidates = (path, self._merge.find_source_path(path, side), *([sources.base] if sources else []))
-        return any(self._was_taken_away(candidate, side, rule) for candidate in dict.fromkeys(candidates))
+        return any(
+            self._was_changed_under_rule(candidate, side, rule) for candidate in dict.fromkeys(candidates)
+        )
 
-    def _was_taken_away(self, path: str, side: Snapshot, rule: Protection) -> bool:
-        """Return True if a side changed a file since a base, and a rule governed it when the side did so."""
+    def _was_changed_under_rule(self, path: str, side: Snapshot, rule: Protection) -> bool:
+        """Return True if a side changed a file since a base while a rule governed the file."""
         now = find_file(side, path)
         changed = [base for base in self._bases if not _is_same(find_file(base, path), now)]
         if not changed:
@@ -249,7 +255,7 @@ def _is_governed_at(commit: Snapshot, rule: Protection, path: str) -> bool:
 
 
 def _is_covered(one: Protection, rule: Protection) -> bool:
-    """Return True if a change admitted by one rule satisfies another, which is no stricter."""
+    """Return True if one rule is at least as strict as another."""
     return (
         one.approvals >= rule.approvals
         and _is_within(one.approvers, rule.approvers)
@@ -258,12 +264,12 @@ def _is_covered(one: Protection, rule: Protection) -> bool:
 
 
 def _is_within(names: Sequence[str], others: Sequence[str]) -> bool:
-    """Return True if all names of one list are in another; an empty list stands for everyone."""
+    """Return True if all names of one list are in another; an empty list means everyone."""
     return not others or (bool(names) and {*names} <= {*others})
 
 
 def _read_rules(commit: Snapshot) -> Sequence[Protection]:
-    """Return the rules of a commit; none if its settings cannot be read."""
+    """Return the rules of a commit; empty if its settings cannot be read."""
     with suppress(InvalidConfig):
         return commit.config.protect
     return ()

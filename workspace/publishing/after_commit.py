@@ -1,8 +1,8 @@
 """The rule for a failure after a commit: the call succeeds, and its response lists the failed steps.
 
-A client that reads an error sends its call again, and would write twice. So a publication notes its commit in
-the record of the call that made it. From then on `attempt` replaces a failed step by its default, and whoever
-answers the call answers any other failure as a success with that commit.
+A client that receives an error repeats its call, and would write twice. So a publication records its commit
+in the record of its call. From then on `attempt` replaces a failed step by its default, and any other failure
+is returned to the client as a success with that commit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CommitRecord:
     caveats: list[str] = field(default_factory=list)
 
 
-# A context variable, since a commit is made many calls below the one that answers. A thread starts with none.
+# A context variable, because a commit is made many calls below the response. A new thread has no record.
 _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", default=None)
 
 
@@ -43,7 +43,7 @@ _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", de
 def record_commits() -> Iterator[CommitRecord]:
     """Record the commits that are made in the block, for the code that builds the response.
 
-    A record around it gets the last commit too, since what happens to an answer can fail as well.
+    An outer record gets the last commit too, because building the response can fail as well.
     """
     outer = _RECORD.get()
     token = _RECORD.set(record := CommitRecord())
@@ -57,9 +57,9 @@ def record_commits() -> Iterator[CommitRecord]:
 
 @contextmanager
 def ignore_preliminary_commits() -> Iterator[None]:
-    """Record none of the commits that are made in the block: they accomplish nothing without a later one.
+    """Ignore the commits that are made in the block: they have no effect without a later one.
 
-    A failure between the two is the call's failure. What it leaves shows nowhere in Docyard.
+    A failure between the two is the call's failure. The preliminary commit is not visible in Docyard.
     """
     token = _RECORD.set(None)
     try:
@@ -84,7 +84,7 @@ def has_committed() -> bool:
 def attempt(step: Callable[[], T], default: T, behind: str) -> T:
     """Run a step; if it fails after a commit, log the failure, record `behind`, and return `default`.
 
-    Before a commit it raises what the step raises.
+    Before a commit it raises the errors of the step.
     """
     try:
         return step()
@@ -110,7 +110,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def _describe_reason(error: Exception) -> str:
-    # The text of a foreign exception may hold an absolute path, so only its kind is told.
+    # The text of a foreign exception may contain an absolute path, so only its kind is returned.
     match error:
         case MemoryError():
             return "there was not enough memory"

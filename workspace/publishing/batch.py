@@ -12,14 +12,14 @@ from workspace.git.trees import PathBlocked, WholeEntry, find_in_tree
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes to a branch: new bytes for each path, None for a removed file, or an entry taken whole.
+    """Changes to a branch: new bytes for each path, None for a removed file, or a whole entry.
 
-    `base` is the commit that the changes were made on, None where the branch has no commit yet. The author
+    `base` is the commit that the changes were made on, None if the branch has no commit yet. The author
     is the committer too. A merge names the commits that it joins to the base in `parents`, and is made even
     if it changes no file.
 
-    A `commit` that is there already, such as one that was fetched, is what the branch is moved to: the
-    changes are then those between the base and it, and message and author are for the reflogs alone.
+    The branch is moved to a `commit` that exists already, such as a fetched one: the changes are then those
+    between the base and this commit, and message and author are only for the reflogs.
     """
 
     branch: str
@@ -35,7 +35,7 @@ class Batch:
 class FileChange:
     """A change of one file: its entry before (None: new), its object's id after (None: removed).
 
-    `mode` is the one that it has afterwards; that of a file that goes is the one it had.
+    `mode` is the new one; for a removed file, the old one.
     """
 
     path: str
@@ -48,7 +48,7 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
     """Return the files that a batch really changes, sorted by path; unchanged files are left out.
 
     Raises:
-        PathBlocked: a link or a submodule is at one of the paths, and nothing is taken whole there.
+        PathBlocked: a link or a submodule is at a path without a whole entry.
     """
     found: list[FileChange] = []
     for path, data in sorted(batch.changes.items()):
@@ -69,7 +69,7 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
 
 
 def _list_whole_changes(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[FileChange]:
-    """Yield the change of a path that takes an entry whole, if it is one."""
+    """Yield the change of a path with a whole entry, if the entry differs."""
     if new is not None and (old is None or (old.id, old.mode) != (new.id, new.mode)):
         yield FileChange(path, old, new.id, new.mode)
     elif new is None and old is not None:

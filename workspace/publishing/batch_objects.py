@@ -1,11 +1,10 @@
 """The objects of a publication's commit, held in memory until Git's housekeeping cannot remove them.
 
-Until the branch names the commit, `git gc --prune=now` takes its objects for unreachable, and a run that has
-read the refs before removes them also afterwards. So they are looked for right before and right after the
-branch moves, each by the name of its file, and written again where they are missing. While a `git gc` runs
-they are in a pack, too, that it does not remove. A copy in the private folder serves the recovery after a
-crash. The copies of the last publications are preserved for `docyard doctor --fix`, since Git does not look
-there.
+Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`, and a run that has
+read the refs before removes them also afterwards. So they are checked right before and right after the
+branch moves, each by the name of its file, and written again if they are missing. While a `git gc` runs
+they are also in a pack that it does not remove. A copy in the private folder serves the recovery after a
+crash. The copies of the last publications are preserved for `docyard doctor --fix`; Git ignores them.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from workspace.publishing.prepared import PENDING, StagingFolder, is_below_a_lin
 
 COPY = "objects"
 RECENT = "docyard/recent"
-"""Where copies of the objects of the last publications are, within the common Git directory."""
+"""The folder of copies of the objects of the last publications, within the common Git directory."""
 
 MAX_COPIES = 32
 MAX_COPY_BYTES = 8 << 20
 MAX_COPY_AGE_S = 24 * 60 * 60
-MAX_BROUGHT_OBJECTS = 20_000
-MAX_BROUGHT_BYTES = 64 << 20
+MAX_NEW_OBJECTS = 20_000
+MAX_NEW_BYTES = 64 << 20
 _MAX_QUICK_BYTES = 1 << 16
 _ATTEMPTS = 5
 
@@ -58,7 +57,7 @@ class BatchObjects:
         self._batch = batch
         self._others = (batch.commit,) if batch.commit is not None else batch.parents
         self._durable = durable
-        self._kept_from: str | None = None
+        self._protected_from: str | None = None
 
     @classmethod
     def write(cls, store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool) -> BatchObjects:
@@ -74,7 +73,7 @@ class BatchObjects:
         return cls(store, batch, commit, files, durable=durable)
 
     def ensure(self) -> int:
-        """Write missing objects; return how many. Errors: OSError.
+        """Write missing objects; return their number. Errors: OSError.
 
         Those that are in a pack count as missing: `git repack` may be about to remove it.
         """
@@ -84,10 +83,10 @@ class BatchObjects:
         return len(missing)
 
     def protect(self) -> None:
-        """Keep the objects from a running `git gc`, then write missing ones.
+        """Protect the objects from a running `git gc`, then write missing ones.
 
-        The objects of a commit that another branch has are safe there. Where no ref is at that commit now, or
-        a `git gc` may have read the refs before one was, they count as the batch's own.
+        The objects of a commit on another branch are safe. If no ref is at that commit now, or a `git gc` may
+        have read the refs before, the objects are treated as the batch's own.
 
         Errors: OSError, DamagedRepository.
         """
@@ -98,9 +97,9 @@ class BatchObjects:
                 gc is not None or other not in store.other_tips(self._batch.branch)
             ):
                 self.files |= _collect_new_objects(store, other, self._batch.base)
-        if gc is not None and gc != self._kept_from and self.files:
+        if gc is not None and gc != self._protected_from and self.files:
             keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
-            self._kept_from = gc
+            self._protected_from = gc
         self.ensure()
 
     def save(self, prepared: StagingFolder) -> None:
@@ -110,7 +109,7 @@ class BatchObjects:
         share(copy)
 
     def remember(self, prepared: StagingFolder) -> None:
-        """Keep the copy after the publication, in place of the oldest; a failure is ignored."""
+        """Preserve the copy after the publication, in place of the oldest; a failure is ignored."""
         common_dir = self._store.common_dir
         recent = common_dir / RECENT
         if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
@@ -165,7 +164,7 @@ def protect_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
 
 
 def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
-    """Write again the pruned objects of the last publications of branches; return how many.
+    """Write again the pruned objects of the last publications of branches; return their number.
 
     `git prune` takes no lock. A run that read the refs before a branch moved may remove any object of the
     commit after it was answered, and leave others. So each object is checked that the copy of the tip names,
@@ -195,7 +194,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
 
 
 def restore_pruned_tip(store: GitStore, branch: str) -> int:
-    """Restore a branch as `restore_pruned` does, if its tip is not whole; return how many objects came back.
+    """Restore a branch as `restore_pruned` does, if its tip is incomplete; return the number of objects.
 
     Every publication calls this before it writes, so that a loss is repaired while there are copies. It reads
     the copy of the tip only, and for a copy of over 64 KB it only checks that the commit exists.
@@ -251,9 +250,9 @@ def _write(
             try:
                 return _write_once(store, batch, base_tree), files
             except (OSError, DamagedRepository) as error:
-                is_gone = isinstance(error, FileNotFoundError)
-                is_gone = is_gone or not all(is_loose(store.common_dir, id) for id in files)
-                if attempt == _ATTEMPTS or not is_gone:
+                is_missing = isinstance(error, FileNotFoundError)
+                is_missing = is_missing or not all(is_loose(store.common_dir, id) for id in files)
+                if attempt == _ATTEMPTS or not is_missing:
                     raise
 
 
@@ -269,15 +268,14 @@ def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
 def _collect_new_objects(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
     """Return the loose files of the objects that a commit reaches and the base does not, within limits.
 
-    Of a longer history the youngest commits come first; what is beyond the limits is left to the refs that
-    name it.
+    Of a longer history the newest commits come first; objects beyond the limits are omitted.
     """
     files: dict[str, bytes] = {}
     size = 0
     for kind, id in _walk_new_objects(git, commit, base):
         if id in files:
             continue
-        if len(files) == MAX_BROUGHT_OBJECTS or size > MAX_BROUGHT_BYTES:
+        if len(files) == MAX_NEW_OBJECTS or size > MAX_NEW_BYTES:
             break
         file = read_loose_file(git.common_dir, id) or pack_loose(kind, git.data(id, kind))
         files[id] = file

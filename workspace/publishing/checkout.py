@@ -1,9 +1,9 @@
 """The work tree of a branch during a publication: compared, replaced file by file, and rolled back.
 
 A file is replaced through private files next to it, whose names the journal holds: `.new` has the new bytes,
-`.old` is first a link to them and then changes places with the file, and `.put` is the link where there is no
-file yet, or where two cannot change places. The first two stay until the publication has ended, so a rollback
-needs to write nothing, and needs no disk space.
+`.old` is first a link to them and then is exchanged with the file, and `.put` is the link if there is no file
+yet, or if the system cannot exchange two files. The first two stay until the publication has ended, so a
+rollback writes no data, and needs no disk space.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workspace.errors import WorkspaceError
-from workspace.git.index_file import IndexFile, PathTaken, SplitIndex
+from workspace.git.index_file import IndexFile, PathOccupied, SplitIndex
 from workspace.git.loose import find_free_name
 from workspace.git.objects import EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE
 from workspace.git.repository import DamagedRepository
@@ -64,7 +64,7 @@ class WorkFiles:
         On a disk that folds case a new file is found under its old spelling; `going` are the paths that are
         free before it comes.
         """
-        if change.old is None and self._spelled(change.path) in going:
+        if change.old is None and self._find_disk_name(change.path) in going:
             return True
         old = (change.old.id, change.old.mode) if change.old else None
         return self._is_old(change.path, old)
@@ -84,7 +84,7 @@ class WorkFiles:
         folders: dict[str, None] = {}
         for file in files:
             if file.new is not None:
-                folders |= dict.fromkeys(self._missing(file.path))
+                folders |= dict.fromkeys(self._list_missing_folders(file.path))
         return files, tuple(folders)
 
     def make_folders(self, folders: Iterable[str]) -> None:
@@ -96,7 +96,7 @@ class WorkFiles:
         """Write a file's new bytes to its private file.
 
         Raises:
-            Changed: a file stands where its folder would be.
+            FileChanged: a file is at the path of its folder.
         """
         if file.new is None:
             return
@@ -122,10 +122,10 @@ class WorkFiles:
         """Replace a file by its new bytes, in one step: no reader sees half of it.
 
         Raises:
-            Changed: the file is not as the base has it.
+            FileChanged: the file differs from the base.
         """
         target = self._root / file.path
-        kept, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
+        backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         found = lstat(target)
         if not self._is_old(file.path, file.old):
             raise FileChanged(file.path)
@@ -137,13 +137,13 @@ class WorkFiles:
                     raise FileChanged(file.path)
             return
         if file.new is None:
-            os.rename(target, kept)
-            if not is_unchanged(lstat(kept), found):
-                create_atomically(kept, target)
+            os.rename(target, backup)
+            if not is_unchanged(lstat(backup), found):
+                create_atomically(backup, target)
                 raise FileChanged(file.path)
-        elif not replace_atomically(new, kept, target, found):
+        elif not replace_atomically(new, backup, target, found):
             raise FileChanged(file.path)
-        self._replaced[file.path] = kept.lstat()
+        self._replaced[file.path] = backup.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
         """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
@@ -169,22 +169,22 @@ class WorkFiles:
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
         """Remove a file's private files; with `restore`, bring back the old file if ours is at its path.
 
-        Whatever a person wrote there meanwhile stays. It may be called again after it failed.
+        Later changes by a user stay. It may be called again after it failed.
         """
         if not self._plain_folders(file.path):
             return
         target = self._root / file.path
-        kept, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
+        backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         if restore and file.old is None:
-            # Under another spelling stands the file that was to go, and is to stay.
-            is_other = self._spelled(file.path) is not None
+            # The file exists under another spelling: it was to be removed, and must stay now.
+            is_other = self._find_disk_name(file.path) is not None
             if lstat(new) is not None and self._holds(target, file) and not is_other:
                 target.unlink()
-        elif restore and lstat(kept) is not None:
+        elif restore and lstat(backup) is not None:
             is_free = lstat(target) is None
-            # Until it changes places with the old file, what has that name is the new one.
-            if (is_free or self._holds(target, file)) and not self._holds(kept, file):
-                os.rename(kept, target)
+            # Until the exchange with the old file, the new file has that name.
+            if (is_free or self._holds(target, file)) and not self._holds(backup, file):
+                os.rename(backup, target)
         self.clear(file)
 
     def clear(self, file: WorkFile) -> None:
@@ -196,14 +196,14 @@ class WorkFiles:
     def settle(self, file: WorkFile) -> None:
         """Remove a file's private files after the commit, and the folders that its removal has emptied.
 
-        What a program wrote into the old file after the last look stays beside it, for a person to see.
+        Data that a program wrote into the old file after the last check is saved as `.orig` next to it.
         """
         if not self._plain_folders(file.path):
             return
         target = self._root / file.path
-        kept, found = _build_private_path(target, file, "old"), self._replaced.get(file.path)
-        if found is not None and not is_unchanged(lstat(kept), found):
-            os.rename(kept, find_free_name(target.with_name(f"{target.name}.orig")))
+        backup, found = _build_private_path(target, file, "old"), self._replaced.get(file.path)
+        if found is not None and not is_unchanged(lstat(backup), found):
+            os.rename(backup, find_free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
         if file.new is None:
             folder = (self._root / file.path).parent
@@ -214,7 +214,7 @@ class WorkFiles:
                     folder = folder.parent
 
     def remove_folders(self, folders: Iterable[str]) -> None:
-        """Remove folders that were made, where they are empty."""
+        """Remove created folders if they are empty."""
         for folder in reversed(tuple(folders)):
             with contextlib.suppress(OSError):
                 (self._root / folder).rmdir()
@@ -234,11 +234,11 @@ class WorkFiles:
         return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
     def _mode(self, mode: int, like: os.stat_result) -> int:
-        """Return the permissions of a new file: those of `like`, executable if Git says so."""
+        """Return the permissions of a new file: those of `like`, executable according to Git's mode."""
         found = stat.S_IMODE(like.st_mode)
         if not self._modes or self._is_executable(like) == (mode == EXECUTABLE_MODE):
             return found
-        # Who may read it may run it, as where Git itself checks it out.
+        # Users who may read the file may execute it, as after a checkout by Git.
         return found | (found & 0o444) >> 2 if mode == EXECUTABLE_MODE else found & ~0o111
 
     @staticmethod
@@ -254,19 +254,19 @@ class WorkFiles:
             return False
         return target.read_bytes() == self._git.convert_to_worktree(file.new[0], file.path)
 
-    def _spelled(self, path: str) -> str | None:
-        """Return how the disk spells the name of a file that is found by another name; else None."""
+    def _find_disk_name(self, path: str) -> str | None:
+        """Return the name on disk of a file that is found under another spelling, or None."""
         file = self._root / path
         if lstat(file) is None:
             return None
         names = os.listdir(file.parent)
-        # HFS+ lists names in another Unicode form than that in which they were given.
+        # HFS+ lists names in another Unicode form than the given one.
         if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
             return None
         found = {fold_name(name): name for name in names}.get(fold_name(file.name))
         return None if found is None else path[: len(path) - len(file.name)] + found
 
-    def _missing(self, path: str) -> list[str]:
+    def _list_missing_folders(self, path: str) -> list[str]:
         names = path.split("/")[:-1]
         folders = ["/".join(names[: depth + 1]) for depth in range(len(names))]
         return [folder for folder in folders if not (self._root / folder).is_dir()]
@@ -307,7 +307,7 @@ class WorktreeConflict(WorkspaceError):
 
 
 class WorktreeBusy(WorkspaceError):
-    """The work tree is in a state in which Docyard does not write to it; `reason` names the state."""
+    """Docyard does not write to the work tree because of its state, which is `reason`."""
 
     code: ClassVar[str] = "WORKTREE_BUSY"
 
@@ -355,12 +355,12 @@ class Checkout:
             self._index = index.with_changes(
                 {change.path: (change.new, change.mode) if change.new else None for change in self._changes}
             )
-        except PathTaken as error:
+        except PathOccupied as error:
             raise WorktreeConflict([error.path]) from None
         path = prepared.write(name, self._index.data, like=self._path)
         if self._before is not None:
-            # Git takes an entry for unchanged if its file is older than the index. An index that looked newer
-            # than the one it replaces would hide what a person changed in the moment before.
+            # For Git, an entry is unchanged if its file is older than the index. An index newer than the one
+            # it replaces would hide a change made by a user in the moment before.
             mtime = self._path.stat().st_mtime_ns
             os.utime(path, ns=(mtime, mtime))
 
@@ -390,13 +390,13 @@ class Checkout:
         """Write and remove the files, then install the new index.
 
         Raises:
-            WorktreeConflict: a file changes at this very moment.
+            WorktreeConflict: a file changes at this moment.
         """
         assert journal.index is not None
         prepared.keep(INDEX_BEFORE, self._path)
         try:
             self._files.make_folders(journal.folders)
-            # What needs room on the disk comes first.
+            # Steps that need disk space come first.
             for file in journal.files:
                 self._files.write(file, durable=prepared.durable)
             for file in journal.files:
@@ -411,7 +411,7 @@ class Checkout:
             raise WorktreeConflict([error.path]) from None
 
     def settle(self, journal: Journal) -> None:
-        """Remove the files that were kept for a rollback; the publication is complete."""
+        """Remove the backups for a rollback; the publication is complete."""
         self._git.remember_index(self._index)
         for file in journal.files:
             self._files.settle(file)

@@ -1,8 +1,8 @@
 """The journal: a record of a publication's steps, written before the first of them.
 
-It stands in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the
-commit point everything is taken back, after it the little that is missing is done. One that is torn is read
-as none: it is whole before the first lock is taken, so nothing has been changed yet.
+It is in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the commit
+point everything is rolled back, after it the missing steps are done. A torn journal is treated as missing: it
+is complete before the first lock is acquired, so nothing has been changed yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnknownJournal(WorkspaceError):
     def __init__(self) -> None:
         super().__init__(
             "a docyard of another version died in the middle of a commit here",
-            fix="Start that version once: it takes the commit back or completes it.",
+            fix="Start that version once: it rolls the commit back or completes it.",
         )
 
 
@@ -41,7 +41,7 @@ class UnknownJournal(WorkspaceError):
 class WorkFile:
     """One file of the work tree: its blob and mode before and after (None: it does not exist).
 
-    `name` begins the names of the private files beside it, which no one else makes.
+    `name` is the prefix of its private files next to it; no other program creates such names.
     """
 
     path: str
@@ -54,9 +54,9 @@ class WorkFile:
 class Journal:
     """A publication: the branch, its move from `base` to `commit`, and the changes to a work tree.
 
-    `git_dir` is the work tree's own Git directory, relative to the common one; None where no work tree
-    follows. `index` names the finished index in the private folder, and `had_index` says whether there was
-    one before. `folders` are those that the work tree does not have yet, the outermost first.
+    `git_dir` is the work tree's own Git directory, relative to the common one; None if no work tree is
+    updated. `index` names the finished index in the private folder, and `had_index` is True if an index
+    existed before. `folders` are the missing folders of the work tree, the outermost first.
     """
 
     branch: str

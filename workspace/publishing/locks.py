@@ -1,4 +1,4 @@
-"""The locks of a publication: Docyard's own, and Git's, taken by linking a private file to their names.
+"""The locks of a publication: Docyard's own, and Git's, acquired by linking a private file to their names.
 
 Threads wait for the lock within this process, and only one of them for the lock of all processes.
 """
@@ -24,7 +24,7 @@ WAIT_FOR_GIT = 2.0
 WAIT_FOR_DOCYARD = 10.0
 LOCK = "docyard/write.lock"
 WORKTREE_LOCKED = ("index", "HEAD")
-"""What is locked of a work tree: its index, and HEAD, since a `git switch -c` writes nothing else."""
+"""The locked files of a work tree: its index, and HEAD, because a `git switch -c` writes only HEAD."""
 
 _PAUSE_FOR_GIT = 0.008
 _PAUSE_FOR_DOCYARD = 0.002
@@ -41,7 +41,7 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def is_same_inode(path: Path, file: os.stat_result) -> bool:
-    """Return True if a path is a name of this very file, whatever was written into it since."""
+    """Return True if a path is a name of this file, also if the file was written to since."""
     found = lstat(path)
     return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
 
@@ -56,7 +56,7 @@ class Locked(WorkspaceError):
             f"another program is using the repository: it holds `{file}`",
             fix=fix
             or "Try again when it has finished. If no program is running there, remove that file "
-            "(`docyard doctor` tells whether it was left by a docyard that died).",
+            "(`docyard doctor` reports whether a killed docyard left it).",
             file=file,
         )
         self.file = file
@@ -90,17 +90,17 @@ class CannotWrite(WorkspaceError):
         reason = os.strerror(error.errno) if error.errno else "input/output error"
         super().__init__(
             f"the repository could not be written: {reason}",
-            fix="Nothing was committed. Mend that and try again; `docyard doctor` looks for the cause.",
+            fix="Nothing was committed. Fix the cause and try again; `docyard doctor` checks for causes.",
             reason=reason,
         )
 
 
 @contextmanager
 def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator[None]:
-    """Hold the lock that all of Docyard's writers of a repository share; the system frees it in a crash.
+    """Hold the lock that all Docyard writers of a repository share; the system releases it after a crash.
 
     Raises:
-        AnotherWriter: it was not free within so many seconds (10 if none are given).
+        AnotherWriter: the lock was not free within `patience` seconds (default 10).
     """
     file = common_dir / LOCK
     until = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
@@ -112,16 +112,16 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
             if is_same_inode(file, os.fstat(handle)):
                 yield
                 return
-            # Someone removed the file, and a lock on it keeps nobody out who makes it anew.
+            # The file was removed, so a lock on it does not exclude a process that creates it again.
         finally:
             os.close(handle)
 
 
 def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
-    """Wait until none of these locks is held, and its holder has had time for what comes after.
+    """Wait until none of these locks is held, and a little longer for the last steps of its holder.
 
     Raises:
-        Locked: one of them stays for too long.
+        Locked: one of them is held past the time limit.
     """
     until = time.monotonic() + WAIT_FOR_GIT
     for lock in locks:
@@ -135,8 +135,8 @@ def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
 class LinkedLock:
     """One of Git's lock files, made by a hard link from a file in a publication's private folder.
 
-    The link is atomic, and the same inode proves later, also after a crash, that the lock is ours: no other
-    is ever removed.
+    The link is atomic, and the same inode proves later, also after a crash, that the lock is ours. Locks of
+    other programs are never removed.
     """
 
     def __init__(self, claim: Path, target: Path, common_dir: Path) -> None:
@@ -146,7 +146,7 @@ class LinkedLock:
         self._shown = format_path(self.path, common_dir)
 
     def take(self) -> None:
-        """Take the lock, unless it is held already; `Locked` if another's stays for too long."""
+        """Acquire the lock, unless it is held already. Raises Locked after the time limit."""
         if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT, pause=_PAUSE_FOR_GIT):
             raise Locked(self._shown)
 
@@ -189,7 +189,7 @@ def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:
     while not attempt():
         if time.monotonic() >= until:
             return False
-        # Waiters that all looked at the same moments would leave it to chance who ever comes in between.
+        # Random pauses: waiters that retry at the same moments could starve each other.
         time.sleep(random.uniform(0.2, 1.0) * pause)
     return True
 
@@ -205,9 +205,7 @@ class WriterLock:
 
     def __enter__(self) -> None:
         if not self._lock.acquire(timeout=_PATIENCE):
-            # Imported here because a server answers its first questions without it.
-
-            raise Busy("other calls are being written, one after the other")
+            raise Busy("timed out waiting for another write in this process")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

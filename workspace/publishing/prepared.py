@@ -1,7 +1,7 @@
 """The staging folder of a publication: its journal, and finished files that are linked to their paths.
 
-A plain rename drops the file that was at a path, and with it what was saved in the same moment. Where
-possible, two files change places instead (renameat2(2), RENAME_EXCHANGE), and the old one is checked.
+A plain rename drops the file that was at a path, and with it a change saved in the same moment. Where
+possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old one is checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workspace.git.private_folder import make_shared_folder, make_subfolder, sha
 from workspace.publishing.journal import NAME, Journal
 from workspace.publishing.locks import is_same_inode, lstat
 
-# What systems say that have no hard links, or not for this file.
+# Errors of systems without hard links, or without them for this file.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2
@@ -30,7 +30,7 @@ _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def exchange_files(one: Path, two: Path) -> bool:
-    """Let two files change places; return False where the system does not support it. Errors: OSError."""
+    """Exchange two files; return False if the system does not support it. Errors: OSError."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -51,7 +51,7 @@ def _renameat2() -> Any:
 
 
 def link_or_copy(file: Path, name: Path) -> None:
-    """Link a file to a second name; where the file system has no links, copy it."""
+    """Link a file to a second name; copy it if the file system has no links."""
     try:
         os.link(file, name, follow_symlinks=False)
     except OSError as error:
@@ -60,24 +60,24 @@ def link_or_copy(file: Path, name: Path) -> None:
         shutil.copy2(file, name)
 
 
-def replace_atomically(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
-    """Replace a kept file by a new one; return False, and leave it, if it is not the one that was found."""
-    link_or_copy(new, kept)
-    ours = kept.lstat()
-    if exchange_files(kept, target):
-        if is_unchanged(lstat(kept), found):
+def replace_atomically(new: Path, backup: Path, target: Path, found: os.stat_result) -> bool:
+    """Replace a file by a new one, with a backup; return False, and change nothing, if it is not `found`."""
+    link_or_copy(new, backup)
+    ours = backup.lstat()
+    if exchange_files(backup, target):
+        if is_unchanged(lstat(backup), found):
             return True
-        exchange_files(kept, target)
-        if not is_unchanged(lstat(kept), ours):
-            # And one more was saved between the two: the last is the one to stay.
-            os.rename(kept, target)
+        exchange_files(backup, target)
+        if not is_unchanged(lstat(backup), ours):
+            # Another version was saved between the two exchanges: the last one stays.
+            os.rename(backup, target)
         return False
-    kept.unlink()
-    link_or_copy(target, kept)
-    put = kept.with_suffix(".put")
+    backup.unlink()
+    link_or_copy(target, backup)
+    put = backup.with_suffix(".put")
     link_or_copy(new, put)
-    # There the look just before has to do.
-    if not is_unchanged(lstat(target), found) or not has_same_stat(kept.lstat(), found):
+    # Without an exchange, the check right before the rename must suffice.
+    if not is_unchanged(lstat(target), found) or not has_same_stat(backup.lstat(), found):
         return False
     os.rename(put, target)
     return True
@@ -92,7 +92,7 @@ def create_atomically(put: Path, target: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # There the look just before has to do.
+        # Without links, the check right before the rename must suffice.
         if lstat(target) is not None:
             return False
         os.rename(put, target)
@@ -163,11 +163,11 @@ class StagingFolder:
         return path
 
     def keep(self, name: str, file: Path) -> bool:
-        """Link a file to another name to keep it; return False if there is no such file."""
-        kept = self.folder / name
-        kept.unlink(missing_ok=True)
+        """Link a file to another name as a backup; return False if the file does not exist."""
+        backup = self.folder / name
+        backup.unlink(missing_ok=True)
         try:
-            os.link(file, kept)
+            os.link(file, backup)
         except FileNotFoundError:
             return False
         return True
@@ -188,7 +188,7 @@ class StagingFolder:
             sync_to_disk(self.folder.parent)
 
     def journal(self) -> Journal | None:
-        """Return the journal; None if there is no complete one. Raises UnknownJournal."""
+        """Return the journal; None if it is missing or incomplete. Raises UnknownJournal."""
         try:
             return Journal.decode((self.folder / NAME).read_bytes())
         except OSError:
@@ -203,7 +203,7 @@ class StagingFolder:
     def clear(self) -> bool:
         """Remove the folder with its files, the journal first; return False if that failed."""
         with suppress(OSError):
-            # A folder without a journal has nothing to take back.
+            # A folder without a journal needs no rollback.
             (self.folder / NAME).unlink(missing_ok=True)
             for path in self.folder.iterdir():
                 path.unlink()

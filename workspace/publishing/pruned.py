@@ -1,9 +1,8 @@
-"""Branches whose commits or files Git's housekeeping has removed, and what can rebuild them.
+"""Branches whose commits or files Git's housekeeping has removed, and the sources to rebuild them.
 
-An object comes back exactly as it was from the copies that publications leave, from Git's index, which has
-the trees of the commit that is checked out, and from the files of the work tree. Where the tip itself is
-lost, the branch gets a new commit of what the index has. A branch never goes back by itself: another clone
-may have what is missing here.
+An object is restored exactly from the copies of publications, from Git's index, which has the trees of the
+checked-out commit, and from the files of the work tree. If the tip itself is lost, the branch gets a new
+commit of the index. A branch is never moved back automatically: another clone may have the missing objects.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from workspace.publishing.refs import BranchRef
 from workspace.publishing.repair import find_last_whole_commit, is_whole
 
 REBUILT = "Docyard-Rebuilt"
-"""The trailer that names the lost commit in place of which a commit was made of Git's index."""
+"""The trailer with the id of the lost commit that a commit of Git's index replaces."""
 
 _ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
 
@@ -140,16 +139,16 @@ def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
 
 
 class _Replacement(NamedTuple):
-    """The replacement of a lost tip: the last whole commit, and who last moved the branch, and why."""
+    """The replacement of a lost tip: the last whole commit, and author and subject of the last move."""
 
     whole: str
-    who: Signature
+    author: Signature
     subject: str
     lost: str
 
 
 class _Sources:
-    """What may hold the objects of a branch: copies of the last publications, Git's index, the work tree."""
+    """The sources of objects of a branch: copies of the last publications, Git's index, the work tree."""
 
     def __init__(self, git: GitReader, branch: str) -> None:
         self._git = git
@@ -177,17 +176,17 @@ class _Sources:
 
     def replacement(self, tip: str) -> _Replacement | None:
         """Return the base for a commit of Git's index; None if some of its files are missing."""
-        if not self.index_trees or any(self._staged(path) is None for path in self.index):
+        if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index):
             return None
         whole = find_last_whole_commit(self._git, self._branch, ()).commit
-        whole = whole or self._fetched()
+        whole = whole or self._find_fetched_commit()
         if whole is None:
             return None
-        who, subject = self._last_move()
-        return _Replacement(whole, who, subject, tip)
+        author, subject = self._last_move()
+        return _Replacement(whole, author, subject, tip)
 
-    def _staged(self, path: str) -> bytes | None:
-        """Return the data of a file of the index, b"" for one that needs none; None if it is missing."""
+    def _find_staged_data(self, path: str) -> bytes | None:
+        """Return the data of a file of the index, b"" if it is not needed, or None if it is missing."""
         entry = self.index[path]
         if entry.mode == SUBMODULE_MODE or _is_here(self._git, entry.id):
             return b""
@@ -196,13 +195,13 @@ class _Sources:
     def missing_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the data of the files of the index that are not in the repository."""
         for path, entry in self.index.items():
-            data = self._staged(path)
+            data = self._find_staged_data(path)
             if data is not None and entry.mode != SUBMODULE_MODE and not _is_here(self._git, entry.id):
                 yield entry.id, data
 
     @cached_property
     def index(self) -> Mapping[str, TreeEntry]:
-        """Return the entries of Git's index where the branch is checked out, by path."""
+        """Return the entries of Git's index in the branch's checkout, by path."""
         try:
             return read_staged_entries(self._here) if self._here is not None else {}
         except DamagedRepository:
@@ -233,7 +232,7 @@ class _Sources:
     def _copies(self) -> Mapping[str, CopiedObject]:
         return read_copied_objects(self._git.common_dir)
 
-    def _fetched(self) -> str | None:
+    def _find_fetched_commit(self) -> str | None:
         """Return the commit that a remote's branch of the name has, if it is whole."""
         for name in self._git.remotes():
             commit = self._git.commit_at(f"refs/remotes/{name}/{self._branch}")
@@ -242,7 +241,7 @@ class _Sources:
         return None
 
     def _last_move(self) -> tuple[Signature, str]:
-        """Return who moved the branch last, and the subject, by its reflog."""
+        """Return the author and the subject of the branch's last move, by its reflog."""
         file = self._git.common_dir / "logs" / "refs" / "heads" / self._branch
         try:
             log = file.read_text("utf-8", "replace")
@@ -314,7 +313,7 @@ def _commit_index(store: GitStore, sources: _Sources, found: _Replacement) -> st
         f"{REBUILT}: {found.lost}\n"
     )
     with sync_written_objects():
-        return store.put_commit([*trees][-1], (found.whole,), found.who, found.who, message)
+        return store.put_commit([*trees][-1], (found.whole,), found.author, found.author, message)
 
 
 def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, found: _Replacement) -> bool:
@@ -329,7 +328,7 @@ def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, found: _Rep
         ref.move("ref")
         logs = refs.find_reflogs(store, pruned.branch, bare=store.bare)
         refs.append_to_reflogs(
-            logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing"
+            logs, pruned.tip, commit, found.author, "docyard doctor: the commit before is missing"
         )
         return True
     finally:

@@ -2,7 +2,7 @@
 
 The order: Docyard's own lock, recovery after a crash, objects, finished files and the journal, Git's index
 lock, HEAD's and the branch's (links to a file in the journal's folder), comparison with the base, files,
-index, and last the ref, whose rename is the commit point. Then the reflogs are written and kept files are
+index, and last the ref, whose rename is the commit point. Then the reflogs are written and backups are
 removed. Right before and right after the commit point, the objects are checked: Git's housekeeping may
 remove objects that no ref names yet.
 """
@@ -52,18 +52,18 @@ T = TypeVar("T")
 
 _ATTEMPTS = 5
 _REBUILDS = 4
-_AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written HEAD
+_AFTER_MOVE = 0.01  # seconds after which a switch in progress has written HEAD
 
 
 class Publication:
     """A write transaction: from entering to leaving it, no other Docyard writes to the repository.
 
-    Entering recovers what a crash left; `recovered` says what that was. With `durable`, a commit survives a
+    Entering recovers after a crash; `recovered` is the result. With `durable`, a commit survives a
     loss of power once `publish` has returned it.
 
     Raises on entering:
         InvalidBranch: Git accepts no such branch.
-        Locked: another writer's turn lasts too long, or another program holds a lock that recovery needs.
+        Locked: another writer holds its lock too long, or another program holds one that recovery needs.
         CannotWrite: the system refused a write.
     """
 
@@ -74,14 +74,14 @@ class Publication:
         self._store = store
         self._branch = branch
         self._durable = durable
-        self._turn = ExitStack()
+        self._stack = ExitStack()
         self._prepared: StagingFolder | None = None
         self._ref: BranchRef | None = None
         self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
         self._locks: list[LinkedLock] = []
         self._numbers = count()
-        # Whether the private folder holds nothing that recovery would need, and whether the work tree holds
-        # what the branch does not.
+        # `_is_spent`: recovery needs no file of the private folder. `_is_half_done`: the work tree has
+        # changes that the branch does not have.
         self._is_spent = True
         self._is_half_done = False
 
@@ -102,15 +102,15 @@ class Publication:
             self.recovered = recover_locked(self._store)
             release_packs(self._store.common_dir)
             restore_pruned_tip(self._store, self._branch)
-            self._turn = stack.pop_all()
+            self._stack = stack.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._turn:
-            # What is half done stays as a crash would leave it, locks too, so that nobody commits it; the
-            # next writer mends it first.
-            # Not so where someone removed the folder, since nobody could tell later whose these locks are.
+        with self._stack:
+            # A half-done publication stays as after a crash, with its locks, so that no program commits it;
+            # the next writer recovers it first. If the folder was removed, the locks are released, because
+            # later no proof of their owner would exist.
             if self._prepared is None or (self._is_half_done and self._prepared.folder.is_dir()):
                 return
             released = self._release()
@@ -126,12 +126,12 @@ class Publication:
             BranchMoved: the branch is not at `batch.base`.
             RefConflict: there can be no such branch.
             InvalidPath, PathBlocked: there can be no such file.
-            WorktreeConflict, WorktreeBusy: a person's work stands in the way.
-            Locked: another program holds a lock of Git's, and went on holding it.
+            WorktreeConflict, WorktreeBusy: uncommitted changes or a Git operation of a user prevent it.
+            Locked: another program holds a lock of Git's past the time limit.
             CannotWrite: the system refused a write.
         """
         for path, change in batch.changes.items():
-            # A tree that people made may hold names that some systems cannot store.
+            # A tree made by other programs may contain names that some systems cannot store.
             if not isinstance(change, WholeEntry) and check_path(path) != path:
                 raise InvalidPath(path, "it begins with `./`")
         with _translate_system_errors():
@@ -150,22 +150,22 @@ class Publication:
         return is_whole and self._store.tip(self._branch) == batch.base
 
     def hold(self) -> None:
-        """Take Git's locks of the branch now, and keep them, so that the next batch cannot be too late.
+        """Acquire and hold Git's locks of the branch, so that no other program moves it.
 
         Raises:
-            Locked: another program holds one, and went on holding it.
+            Locked: another program holds one past the time limit.
         """
         with _translate_system_errors():
             self._lock(_find_worktree_dir(self._store, self._branch))
 
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
-        """Remove the branch if it is at a commit and `is_unused`; return False where it stays.
+        """Remove the branch if it is at a commit and `is_unused`; return False if it was not removed.
 
-        One that a work tree has, or that Git has packed, stays. No journal is needed: the removal of the
+        A checked-out or packed branch is not removed. No journal is needed: the removal of the
         ref's file is the only step, and a crash before it leaves the branch.
 
         Raises:
-            Locked: another program holds a lock of Git's, and went on holding it.
+            Locked: another program holds a lock of Git's past the time limit.
             CannotWrite: the system refused a write.
         """
         store = self._store
@@ -198,7 +198,7 @@ class Publication:
                 except WorktreeConflict:
                     if self._locked == checkout.worktree.git_dir:
                         raise
-                    # It may be no more than a person's commit at this very moment.
+                    # The cause may be a commit by a user at this moment.
                     self._lock(checkout.worktree.git_dir)
                     self._check_tip(batch)
                     continue
@@ -211,7 +211,7 @@ class Publication:
             self._folder().record(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
-                # A switch to this branch writes its files first, and only then says so.
+                # A switch to this branch writes its files first, and HEAD last.
                 wait_for_others(list_index_locks(store), store.common_dir)
             self._check_tip(batch)
             if not _has_moved_checkout(store, self._branch, checkout) and (
@@ -220,15 +220,15 @@ class Publication:
                 try:
                     self._swap(batch, journal, checkout, ref, objects)
                 except DamagedRepository:
-                    # An object was pruned before it was read, and all was taken back.
+                    # An object was pruned before it was read, and everything was rolled back.
                     if not objects.ensure() or round_number == _ATTEMPTS - 1:
                         raise
                     continue
                 if checkout is None and has_worktrees(store):
-                    behind = "a work tree that has come to the branch meanwhile is not up to date"
+                    behind = "a work tree that was switched to the branch meanwhile is not up to date"
                     attempt(partial(self._update_late_checkout, journal, changes), None, behind)
                 return objects.commit
-        raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
+        raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
 
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
@@ -244,7 +244,7 @@ class Publication:
             objects.protect()
             self._branch_ref().move(ref)
         except BaseException as error:
-            # An error is no proof that the branch did not move.
+            # The branch may have moved despite an error.
             if store.tip(self._branch) != journal.commit:
                 roll_back(store, prepared, journal)
                 self._is_spent, self._is_half_done = True, False
@@ -253,11 +253,11 @@ class Publication:
                 raise
         self._is_half_done = False
         note_commit(journal.commit)
-        # The commit is made: what cannot be done now, recovery does before the next.
-        who, behind = batch.author, "its objects are not protected from a git gc that runs"
+        # The commit is made; recovery repeats failed steps before the next publication.
+        author, behind = batch.author, "its objects are not protected from a git gc that runs"
         protected = attempt(partial(_protect_objects, objects), False, behind)
-        attempt(partial(objects.remember, prepared), None, "no copy of its objects is kept")
-        record = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, who, batch.message)
+        attempt(partial(objects.remember, prepared), None, "no copy of its objects was saved")
+        record = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
         recorded = attempt(record, False, "the reflog is not complete")
         settled = attempt(partial(_settle_checkout, checkout, journal), False, "temporary files were left")
         self._is_spent = settled and recorded and protected
@@ -265,8 +265,8 @@ class Publication:
     def _update_late_checkout(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
         """Update a work tree that was switched to the branch during the publication.
 
-        A switch reads the branch first and writes HEAD last, and nothing keeps a commit from coming in
-        between. Its next `git commit -a` would take that commit's words away.
+        A switch reads the branch first and writes HEAD last, and a commit can be made in between. The next
+        `git commit -a` in the work tree would revert that commit.
         """
         if not has_worktrees(self._store):
             return
@@ -286,7 +286,7 @@ class Publication:
                     return
 
     def _lock(self, git_dir: Path | None) -> None:
-        """Take the locks of a work tree, if there is one, and of the branch, unless they are held."""
+        """Acquire the locks of a work tree, if there is one, and of the branch, unless they are held."""
         if self._locked != git_dir:
             self._unlock_worktree()
         if git_dir is not None:
@@ -334,11 +334,11 @@ def publish_with_retry(
 ) -> str | T:
     """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
-    `build` is called in this writer's turn, with None before the first commit, and again where a person moved
-    the branch meanwhile: then Git's locks are held. What is slow is better prepared before, for the tip as it
-    was. If `build` returns no batch, nothing is published, and that is returned.
+    `build` is called while the lock is held, with None before the first commit, and again if another program
+    moved the branch meanwhile: then Git's locks are held. Slow work should be prepared before, for the
+    earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
 
-    Raises Busy, what `build` raises, and what `Publication` and its `publish` raise.
+    Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
     """
     with Publication(store, branch, durable=durable) as publication:
         for _ in range(_REBUILDS):
@@ -374,7 +374,9 @@ def _settle_checkout(checkout: Checkout | None, journal: Journal) -> bool:
 def _find_checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]) -> Checkout | None:
     worktrees = store.worktrees_of(branch)
     if len(worktrees) > 1:
-        raise WorktreeBusy("several work trees stand on the branch", fix="Switch all but one to another.")
+        raise WorktreeBusy(
+            "several work trees have the branch checked out", fix="Switch all but one to another."
+        )
     return Checkout(store, worktrees[0], changes) if worktrees else None
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.errors import WorkspaceError
-from workspace.git.index_file import IndexEntry, IndexFile, PathTaken
+from workspace.git.index_file import IndexEntry, IndexFile, PathOccupied
 from workspace.git.objects import TreeEntry
 from workspace.git.private_folder import is_closed_to_us
 from workspace.git.repository import DamagedRepository
@@ -59,7 +59,7 @@ def recover(store: GitStore) -> RecoveryResult:
 def recover_if_needed(store: GitStore) -> None:
     """Recover if there is an unfinished publication, and no lock prevents it.
 
-    While another writer is at work there is nothing: it has recovered all before it began.
+    While another writer holds the lock, nothing is to be recovered: it did so before it began.
     """
     with suppress(WorkspaceError, OSError):
         if list_staging_folders(store.common_dir):
@@ -70,7 +70,7 @@ def recover_if_needed(store: GitStore) -> None:
 def restore_all_pruned(store: GitStore) -> bool:
     """Write the pruned objects of the branches again; return True if some were restored.
 
-    It is called only after an object was found to be missing: it reads each copy that a branch leads to.
+    It is called only after a read of a missing object, because it reads each copy of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
         return restore_pruned(store, store.branches()) > 0
@@ -108,8 +108,8 @@ def list_staging_folders(common_dir: Path) -> list[Path]:
 def roll_back(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
     """Restore index and files. The caller holds the locks.
 
-    It may be called again after it failed; the journal stays until it succeeded. False if the work tree is
-    not there now, such as one on a disk that was taken out.
+    It may be called again after it failed; the journal stays until it succeeded. Return False if the work
+    tree is missing, such as one on an unmounted disk.
     """
     worktree = _find_worktree(store, journal)
     if worktree is None:
@@ -139,10 +139,10 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 
 
 def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
-    """Recover one publication; return True if it was completed. Its locks are taken again if removed.
+    """Recover one publication; return True if it was completed. Removed locks are acquired again.
 
-    They stay if this fails: what is in the work tree is not what the branch holds, and nobody is to commit
-    it.
+    They stay if this fails: the work tree has changes that the branch does not have, and no program may
+    commit them.
     """
     if not store.is_branch_name(journal.branch):
         raise UnknownJournal
@@ -159,11 +159,11 @@ def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Jour
 
 
 def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
-    """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files.
+    """Do the steps after the commit point: make the ref durable, write the reflogs, remove private files.
 
-    Objects that Git's housekeeping has removed come first: it may have run when the branch had just moved.
+    Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
 
-    False if something could not be done. It is tried again, and keeps nobody from writing.
+    Return False if a step failed. It is repeated later, and does not block writers.
     """
     is_done = True
     restore_copy(store, prepared)
@@ -190,7 +190,7 @@ def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
     root = store.common_dir / "refs" / "heads"
     path = root / journal.branch
     if not any(folder.is_file() for folder in path.parents if folder.is_relative_to(root)):
-        # Where another branch has taken its place, nobody can commit to this one.
+        # If another branch occupies the path, no program can commit to this one.
         path.parent.mkdir(parents=True, exist_ok=True)
         yield path
 
@@ -214,7 +214,7 @@ def _remove_own_entries(
 ) -> IndexFile | None:
     """Return the index without the entries staged for the batch; None if it cannot be read.
 
-    A person who removed Git's lock and looked at the status has let Git write it anew, with our entries.
+    If a user removed Git's lock and ran `git status`, Git rewrote the index with our entries.
     """
     index = _read_index(path)
     ours = {
@@ -228,7 +228,7 @@ def _remove_own_entries(
         return index
     try:
         changed = index.with_changes(ours)
-    except PathTaken:  # by what a person has staged since
+    except PathOccupied:  # by a file that a user has staged since
         return index
     mtime = path.stat().st_mtime_ns
     back = prepared.write("index.back", changed.data, like=path)
@@ -266,8 +266,8 @@ def list_git_locks(common_dir: Path) -> Iterator[Path]:
 def list_index_locks(store: GitStore) -> list[Path]:
     """Return the locks of indexes that a switch may hold now, in this and every other work tree.
 
-    Not one of a work tree that is gone, nor one of a commit whose message is being written: that may take
-    hours, and the message is younger than the lock.
+    Locks of missing work trees are skipped, and those of a commit whose message is being written: that may
+    take hours, and the message is newer than the lock.
     """
     found = []
     for git_dir in list_git_dirs(store.common_dir):
@@ -292,8 +292,8 @@ def has_worktrees(store: GitStore) -> bool:
 class Leftovers:
     """Staging folders, and our locks of Git files, by their names within the common Git directory.
 
-    Until the next write recovers, a lock keeps other programs from writing, and the work tree may hold what
-    was not committed.
+    Until the next write recovers, a lock blocks other programs, and the work tree may have uncommitted
+    changes of the publication.
     """
 
     folders: tuple[str, ...]
@@ -301,7 +301,7 @@ class Leftovers:
 
 
 def find_leftovers(common_dir: Path) -> Leftovers:
-    """Return leftovers of dead processes; empty while a Docyard is writing. Changes nothing."""
+    """Return leftovers of dead processes, without changing anything; empty while a Docyard is writing."""
     if is_closed_to_us(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
     folders = [StagingFolder(folder, durable=False) for folder in list_staging_folders(common_dir)]

@@ -157,16 +157,18 @@ def find_reflogs(git: GitReader, branch: str, *, bare: bool) -> tuple[Reflog, ..
 
 
 def append_to_reflogs(
-    logs: Iterable[Reflog], old: str | None, new: str, who: Signature, message: str
+    logs: Iterable[Reflog], old: str | None, new: str, author: Signature, message: str
 ) -> bool:
     """Append a move; return False if a log could not be written, which does not undo the move."""
-    line = _format_line(old, new, who, message)
+    line = _format_line(old, new, author, message)
     return _apply_to_each(logs, lambda log: _append(log, line))
 
 
-def complete_reflogs(logs: Iterable[Reflog], old: str | None, new: str, who: Signature, message: str) -> bool:
+def complete_reflogs(
+    logs: Iterable[Reflog], old: str | None, new: str, author: Signature, message: str
+) -> bool:
     """Append a move to the logs whose last line is not it; return False if one could not be written."""
-    line = _format_line(old, new, who, message)
+    line = _format_line(old, new, author, message)
     return _apply_to_each(logs, lambda log: _append_missing(log, line, new))
 
 
@@ -203,10 +205,10 @@ def _append_missing(log: Reflog, line: bytes, new: str) -> None:
         _append(log, line)
 
 
-def _format_line(old: str | None, new: str, who: Signature, message: str) -> bytes:
+def _format_line(old: str | None, new: str, author: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
-    return f"{old or _NOTHING} {new} {who.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
+    return f"{old or _NOTHING} {new} {author.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
 def _append(log: Reflog, line: bytes) -> None:
@@ -229,7 +231,7 @@ def _append(log: Reflog, line: bytes) -> None:
 
 
 class BranchMoved(WorkspaceError):
-    """The branch is no longer at the base of the batch; `tip` is its commit now."""
+    """The branch has moved from the base of the batch; `tip` is its current commit."""
 
     code: ClassVar[str] = "BRANCH_MOVED"
 

@@ -1,14 +1,10 @@
 """Repair of damage by a loss of power, as far as that is safe. `docyard doctor --fix` runs it.
 
-    objects.py   loose objects that are empty or cut short are set aside
-    refs.py      a branch whose file is torn is restored from its reflog
-    pruned.py    a branch whose objects Git's housekeeping removed is rebuilt
+Broken loose objects are moved aside, and torn branches are restored from their reflogs. Nothing is deleted:
+replaced files are preserved in `docyard/` within the Git directory.
 
-Nothing is deleted: what is replaced is kept in `docyard/` within the Git directory.
-
-Loose objects that are empty or cut short, as a loss of power leaves them (gitformat-loose).
-
-Branches whose files are empty or hold no commit's id, and what their reflogs say that they held.
+The objects are loose ones that are empty or truncated (gitformat-loose). The branches are those whose files
+are empty or contain no commit id; their reflogs have the last commit.
 """
 
 from __future__ import annotations
@@ -51,10 +47,10 @@ def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
 
 
 def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
-    """Move loose objects out of Git's sight if they are still broken; return those that were moved.
+    """Move loose objects out of Git's object folder if they are still broken; return the moved ones.
 
-    What is in a pack too can then be read again, and what is not can be fetched or added anew, which Git does
-    not do while the broken file stands there.
+    An object that is also in a pack can be read again then. Any other can be fetched or added again, which
+    Git does not do while the broken file exists.
 
     Raises:
         Locked: another Docyard is writing.
@@ -71,13 +67,13 @@ def _is_broken(common_dir: Path, id: str) -> bool:
         read_loose(common_dir, id)
     except BrokenObject:
         return True
-    except OSError:  # gone meanwhile, or not ours to read: that tells nothing of what it holds
+    except OSError:  # removed meanwhile or not readable, which does not mean broken
         return False
     return False
 
 
 BROKEN_REFS = "docyard/broken-refs"
-"""Where torn files of branches are kept, within the common Git directory."""
+"""The folder of torn branch files, within the common Git directory."""
 
 _WHOLE = re.compile(rb"(ref:[ \t]*\S[^\n]*|[0-9a-f]{40})\s*")
 _LOGGED = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) ")
@@ -105,7 +101,7 @@ def find_torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[Tor
 
 
 def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
-    """Move a torn branch to the commit of its reflog, and keep the torn file; False if it is whole by now.
+    """Move a torn branch to the commit of its reflog, and preserve its file; False if it is valid now.
 
     Raises:
         Locked: another program holds the branch's lock, or another Docyard is writing.
@@ -115,7 +111,7 @@ def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
         return False
     path = git.common_dir / "refs" / "heads" / torn.branch
     with docyard_lock(git.common_dir):
-        # A lock that a docyard left which died keeps everyone else out just as well.
+        # A lock left by a dead docyard excludes other programs just as well.
         dead = [StagingFolder(folder, durable=False) for folder in list_staging_folders(git.common_dir)]
         prepared = StagingFolder.make(git.common_dir, durable=True)
         lock = LinkedLock(prepared.claim, path, git.common_dir)
@@ -125,7 +121,7 @@ def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
                 lock.take()
             restored = is_torn(path)
             if restored:
-                _keep_torn_file(git, torn.branch, path)
+                _preserve_torn_file(git, torn.branch, path)
                 prepared.install("ref", path)
                 sync_to_disk(path.parent)
         finally:
@@ -134,7 +130,7 @@ def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
     return restored
 
 
-def _keep_torn_file(git: GitReader, branch: str, path: Path) -> None:
+def _preserve_torn_file(git: GitReader, branch: str, path: Path) -> None:
     aside = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
     os.link(path, find_free_name(aside / branch.replace("/", "%2F")))
 

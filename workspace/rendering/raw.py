@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 50_000_000
 
-# The formats by their first bytes, whatever the file name; browsers are told not to detect the type.
+# The formats by their first bytes, not by the file name; the response forbids browsers to detect the type.
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),

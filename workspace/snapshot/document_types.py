@@ -29,7 +29,7 @@ class UnknownType(WorkspaceError):
 
 
 class BrokenType(WorkspaceError):
-    """A type of the workspace cannot be read. `field` says where it is wrong."""
+    """A type of the workspace cannot be read. `field` is the invalid field."""
 
     code = "INVALID_TEMPLATE"
 
@@ -97,6 +97,6 @@ def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes])
     except InvalidTemplate as error:
         return BrokenType(
             f"the document type '{name}' cannot be read: {error.field}: {error.message}",
-            fix=f"Mend {FOLDER}/{name}/ and commit it.",
+            fix=f"Correct {FOLDER}/{name}/ and commit it.",
             field=error.field,
         )

@@ -1,4 +1,4 @@
-"""Overlays: uncommitted changes to documents, laid over a snapshot."""
+"""Overlays: uncommitted changes to documents, laid_paths over a snapshot."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class PathExists(WorkspaceError):
-    """Something stands at this path already. `path` names it."""
+    """A file or folder exists at this path. `path` names it."""
 
     code = "PATH_EXISTS"
 
 
 class _Unread:
-    """The bytes of a document, which is read when it is first asked for."""
+    """The bytes of a document, which is parsed on first use."""
 
     def __init__(self, data: bytes, path: str) -> None:
         self.data, self._path = data, path
@@ -44,14 +44,14 @@ class Overlay:
         self.snapshot = snapshot
         self._documents: dict[str, Document | _Unread | None] = {}
         self._moved: dict[str, str] = {}
-        self._last: Document | None = None  # what was read last of the snapshot, and is often asked for again
+        self._last: Document | None = None  # the last document of the snapshot, which is often read again
 
     def document(self, path: str) -> Document:
         """Return a document as the batch has left it. Raises DocumentNotFound."""
         if path in self._documents:
             document = self._documents[path]
             if document is None:
-                now = self.now_at(path)
+                now = self.find_moved_path(path)
                 if now is not None:
                     raise DocumentNotFound(
                         f"'{path}' was moved to '{now}' by an earlier operation of this batch",
@@ -63,9 +63,9 @@ class Overlay:
                     fix="Leave this operation out.",
                 )
             return document.read if isinstance(document, _Unread) else document
-        return self._committed(path)
+        return self._read_committed(path)
 
-    def _committed(self, path: str) -> Document:
+    def _read_committed(self, path: str) -> Document:
         if self._last is None or self._last.path != path:
             self._last = self.snapshot.document(path)
         return self._last
@@ -89,11 +89,11 @@ class Overlay:
         return path in self._documents
 
     @property
-    def laid(self) -> tuple[str, ...]:
+    def laid_paths(self) -> tuple[str, ...]:
         """The paths at which the batch has left a document."""
         return tuple(path for path, document in self._documents.items() if document is not None)
 
-    def now_at(self, path: str) -> str | None:
+    def find_moved_path(self, path: str) -> str | None:
         """Return the new path of a document that the batch moved; None if it was removed."""
         seen: set[str] = set()
         while path in self._moved and path not in seen:
@@ -109,8 +109,8 @@ class Overlay:
         entry = self.snapshot.entry(path)
         return entry is not None and entry.is_tree and bool(self._names(path))
 
-    def revised(self, before: Overlay) -> tuple[str, ...]:
-        """Return the paths that were laid or removed since this overlay was copied from another."""
+    def list_changed_paths(self, before: Overlay) -> tuple[str, ...]:
+        """Return the paths that were laid_paths or removed since this overlay was copied from another."""
         unset = object()
         return tuple(
             path for path, item in self._documents.items() if before._documents.get(path, unset) is not item
@@ -119,18 +119,18 @@ class Overlay:
     def put(self, document: Document) -> None:
         """Lay a document over its path. Raises LimitExceeded."""
         path = document.path
-        stood = self._documents.get(path)
-        if isinstance(stood, _Unread):
-            stood = stood.read
+        previous = self._documents.get(path)
+        if isinstance(previous, _Unread):
+            previous = previous.read
         elif path not in self._documents and self.snapshot.entry(path):
-            stood = self._committed(path)
-        self.snapshot.config.limits.check_written(document, stood)
+            previous = self._read_committed(path)
+        self.snapshot.config.limits.check_written(document, previous)
         self._documents[path] = document
 
     def lay(self, path: str, data: bytes) -> None:
         """Lay the bytes of a document, already checked against the limits, over its path.
 
-        They are read when they are asked for: thousands of documents read take ten times the room.
+        They are parsed on first use, because thousands of parsed documents take ten times the memory.
         """
         self._documents[path] = _Unread(data, path)
 
@@ -166,7 +166,7 @@ class Overlay:
         return moved
 
     def changes(self) -> Mapping[str, bytes | None]:
-        """Return the new bytes of each document that differs from the snapshot; None for one that is gone."""
+        """Return the new bytes of each document that differs from the snapshot; None for a removed one."""
         changed: dict[str, bytes | None] = {}
         for path, document in self._documents.items():
             entry = self.snapshot.entry(path)
@@ -200,7 +200,7 @@ class Overlay:
         self._check_folders(path)
 
     def _check_folders(self, path: str) -> None:
-        """Raise an error if a parent of a path is not a folder, or has a twin in letter case or Unicode form.
+        """Raise an error if a parent of a path is not a folder, or collides with another name.
 
         Two names that differ only in case or in Unicode form are one file on many disks.
         """
@@ -213,11 +213,11 @@ class Overlay:
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
             key = fold_name(name)
-            twin = next(
+            collision = next(
                 (other for other in self._names(folder) if other != name and fold_name(other) == key), None
             )
-            if twin is not None:
-                shown = f"{folder}/{twin}" if folder else twin
+            if collision is not None:
+                shown = f"{folder}/{collision}" if folder else collision
                 raise PathExists(
                     f"'{shown}' already exists, and differs from '{name}' only in case or Unicode form",
                     fix="Use that one, or choose another name or folder.",

@@ -1,6 +1,6 @@
 """Snapshots: the readable state of one commit.
 
-What of a tree counts: its documents, and the manifests that say what holds for them.
+A snapshot lists the documents and the manifests of a tree.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_DOCUMENTS = 1_000_000
 MAX_FILES = 10_000_000
-"""What is listed at most: trees that share folders can hold more paths than any memory, in a few objects."""
+"""The maximum number of listed files: trees that share folders can hold more paths than memory."""
 
 FileChange = tuple[str, str | None, str | None]
-"""A path, and the blob there before and after; None where there was or is none that counts."""
+"""A path, and its blob before and after; None if it is not a listed file."""
 
 
 class TooManyFiles(WorkspaceError):
@@ -52,9 +52,9 @@ class Listing(NamedTuple):
         """Return what a whole tree holds; None is an empty one. Raises TooManyFiles."""
         found = _at_most(MAX_FILES, trees.walk_tree(git, tree), "files") if tree else ()
         counting = ((path, None, entry.id) for path, entry in found if is_listed(config, path, entry))
-        return cls({}, {}).changed(_at_most(MAX_DOCUMENTS, counting, "documents"))
+        return cls({}, {}).apply(_at_most(MAX_DOCUMENTS, counting, "documents"))
 
-    def changed(self, changes: Iterable[FileChange]) -> Listing:
+    def apply(self, changes: Iterable[FileChange]) -> Listing:
         """Return the listing after some changes."""
         kinds = dict(self.documents), dict(self.manifests)
         for path, _, blob in changes:
@@ -65,7 +65,7 @@ class Listing(NamedTuple):
                 kind[path] = blob
         return Listing(*(dict(sorted(kind.items())) for kind in kinds))
 
-    def differing(self, other: Listing) -> Iterator[FileChange]:
+    def diff(self, other: Listing) -> Iterator[FileChange]:
         """Yield what changes from this listing to another, in order of paths."""
         before, after = ({**one.documents, **one.manifests} for one in (self, other))
         for path in sorted(before.keys() | after.keys()):
@@ -87,7 +87,7 @@ def list_changes(
 
 
 def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
-    """Return True if what stands at a path is a document, or a manifest that has a say."""
+    """Return True if a path is a document, or a manifest in use."""
     if not entry.is_blob:
         return False
     return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
@@ -110,7 +110,7 @@ def is_manifest(path: str) -> bool:
 
 
 NOTHING_YET = "Nothing is committed yet: commit a document first."
-"""What to do where no document can be named."""
+"""The fix of an error in a workspace without documents."""
 
 _CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
 _POINTER = b"version https://git-lfs.github.com/spec/"
@@ -126,7 +126,7 @@ def _read_settings(data: bytes | None) -> WorkspaceConfig:
 
 
 class DocumentNotFound(WorkspaceError):
-    """No document stands at this path in the commit. `candidates` are the nearest paths."""
+    """The commit has no document at this path. `candidates` are the nearest paths."""
 
     code = "DOCUMENT_NOT_FOUND"
 
@@ -195,11 +195,11 @@ class Snapshot:
         self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
     def at(self, commit: str) -> Snapshot:
-        """Return another commit of the same repository; what is parsed of one is kept for the other."""
+        """Return another commit of the same repository; both share the cache of documents."""
         return Snapshot(self.git, commit, self._cache)
 
     def entry(self, path: str) -> TreeEntry | None:
-        """Return what stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
+        """Return the entry at a path in the commit's tree: a file, a folder, a link or a submodule."""
         return trees.find_in_tree(self.git, self.tree, path) if self.tree and path else None
 
     @property
@@ -226,14 +226,14 @@ class Snapshot:
 
     @cached_property
     def taxonomy(self) -> Taxonomy:
-        """The keys to filter by, and the manifests, each of which is read when it is first asked for."""
+        """The keys to filter by, and the manifests, each read on first use."""
         from workspace.config.taxonomy import Manifests
 
         keys = self.config.taxonomy_keys
         return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
 
     def manifest_problems(self) -> list[InvalidManifest]:
-        """Return what is wrong with each manifest that cannot be used, in order of paths."""
+        """Return the problem of each invalid manifest, in order of paths."""
         from workspace.config.taxonomy import find_problems
 
         return find_problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
@@ -252,12 +252,12 @@ class Snapshot:
         return known
 
     def _from_previous(self) -> Listing | None:
-        """Return the listing made from an earlier one by what changed, where the settings stayed the same."""
+        """Return the listing made from an earlier one by what apply, where the settings stayed the same."""
         earlier = self._previous
         if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
             return None
         try:
-            return earlier._listing.changed(changed_files(earlier, self))
+            return earlier._listing.apply(changed_files(earlier, self))
         except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
             return None
 
@@ -276,7 +276,7 @@ class Snapshot:
         return self.git.blob(self.blob(path))
 
     def document(self, path: str) -> Document:
-        """Return a document, parsed; one parsed once is kept by its blob.
+        """Return a parsed document, cached by its blob.
 
         Raises DocumentNotFound, NotADocument, LimitExceeded.
         """
@@ -295,7 +295,7 @@ class Snapshot:
         return blob
 
     def not_found(self, path: str) -> DocumentNotFound:
-        """Return the error for a path at which no document stands."""
+        """Return the error for a path without a document."""
         shown = path if len(path) <= 200 else path[:200] + "…"
         close = find_nearest(path, self.documents)
         entry = self.entry(path)
@@ -309,7 +309,7 @@ class Snapshot:
             )
         if entry is not None:
             return DocumentNotFound(
-                f"'{shown}' is no document of this workspace",
+                f"'{shown}' is not a document of this workspace",
                 fix="Documents are .md files.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
@@ -354,15 +354,15 @@ def not_committed(path: str, close: list[str]) -> NotCommitted:
 
 
 def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Yield each document or manifest that was added, changed or removed between two snapshots.
+    """Yield each document or manifest that was added, apply or removed between two snapshots.
 
-    Only the folders in which something differs are read, unless the settings changed what counts.
+    Only the folders in which something differs are read, unless the settings change the selection.
     """
     if not old.config.selects_like(new.config):
-        return old._listing.differing(new._listing)
+        return old._listing.diff(new._listing)
     return list_changes(new.git, old.tree, new.tree, new.config)
 
 
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Yield each document that was added, changed or removed between two snapshots."""
+    """Yield each document that was added, apply or removed between two snapshots."""
     return (change for change in changed_files(old, new) if not is_manifest(change[0]))

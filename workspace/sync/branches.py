@@ -45,7 +45,7 @@ def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: 
 
     Raises ShallowHistory, DamagedRepository.
     """
-    if is_lost_commit_kept(git, ours, theirs, lost):
+    if is_lost_commit_preserved(git, ours, theirs, lost):
         return SyncState.FORCE_PUSHED
     if ours == theirs:
         return SyncState.UP_TO_DATE
@@ -56,7 +56,7 @@ def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: 
     return one_sided.get(bases, SyncState.DIVERGED)
 
 
-def is_lost_commit_kept(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
+def is_lost_commit_preserved(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
     """Return True if ours still has a commit that the remote removed and has not restored."""
     if lost is None or ours is None or not git.is_descendant(ours, lost):
         return False

@@ -86,7 +86,7 @@ class _Versions(NamedTuple):
 
 
 class _SideChoice(NamedTuple):
-    """The side whose file is taken unchanged, and the versions between which the choice was made."""
+    """The side whose file is chosen, and the versions between which the choice was made."""
 
     choice: ResolutionChoice
     versions: _Versions
@@ -95,7 +95,7 @@ class _SideChoice(NamedTuple):
 class UnreviewedMerge(Protected):
     """A merge would bring unreviewed text under a rule, so nothing is merged.
 
-    `conflicts` has one conflict for each file: a person may keep the version of the reviewed side.
+    `conflicts` has one conflict for each file: a person may choose the version of the reviewed side.
     `versions` are those files, by path.
     """
 
@@ -107,14 +107,14 @@ class UnreviewedMerge(Protected):
     ) -> None:
         first = unreviewed[0]
         paths = list(dict.fromkeys(change.path for change in unreviewed))
-        side, kept_side = ("here", "--theirs") if first.is_ours else ("in the remote", "--ours")
+        side, side_option = ("here", "--theirs") if first.is_ours else ("in the remote", "--ours")
         where = f" to {first.source}" if first.source != first.path else ""
         super().__init__(
             paths,
             message=f"{format_paths(paths)} is protected by rule {first.number} of {CONFIG_PATH}, and a "
             "merge with the remote would bring in changes without a review, made "
             f"{side}{where}",
-            fix=f"Run docyard sync {kept_side} {shlex.quote(first.path)} to keep the reviewed text, and "
+            fix=f"Run docyard sync {side_option} {shlex.quote(first.path)} to keep the reviewed text, and "
             "propose the change; or review the changes, and run git pull.",
         )
         self.details["unreviewed"] = [
@@ -255,7 +255,7 @@ def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) ->
         blocking_path = collisions.find_blocking_path(path) if is_new else None
         if blocking_path is not None:
             raise InvalidResolution(
-                f"'{path}' cannot be kept, because '{blocking_path}' blocks its path",
+                f"'{path}' cannot be chosen, because '{blocking_path}' blocks its path",
                 fix=f"Rename or remove '{blocking_path}' first.",
             )
     return merge._replace(changes=dict(sorted(changes.items())))
@@ -451,7 +451,7 @@ class _Synchronization:
         else:
             self._progress(self.branch).error = Busy(
                 f"other writers moved the branch {_MAX_ROUNDS} times, here or in the remote; "
-                "completed steps were kept"
+                "completed steps were preserved"
             )
         error = self._progress(self.branch).error
         if error is not None:
@@ -476,10 +476,10 @@ class _Synchronization:
             return
         try:
             for _ in range(_MAX_ROUNDS):
-                with suppress(BranchMoved), self.workspace.turn:
+                with suppress(BranchMoved), self.workspace.writer_lock:
                     self._update_branch_once(branch, progress, self.session.compare(branch))
                     return
-            raise Busy(f"other writers moved the branch {_MAX_ROUNDS} times; completed steps were kept")
+            raise Busy(f"other writers moved the branch {_MAX_ROUNDS} times; completed steps were preserved")
         except WorkspaceError as error:
             progress.error = error
 
@@ -565,7 +565,7 @@ class _Synchronization:
         tracked, progress = self.session.compare(self.branch), self._progress(self.branch)
         return SyncResult(
             remote=peer.name,
-            url=peer.address.shown(),
+            url=peer.address.format_redacted(),
             branch=self.branch,
             state=tracked.state,
             commit=tracked.ours,

@@ -152,7 +152,7 @@ def _find_by_words(text: TextFile, outline: TextOutline, query: _SectionQuery) -
 
 def _find_by_letters(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
     """Return matches by letters and digits only, without punctuation, symbols and spaces."""
-    return _match_titles(outline, _keep_letters(query.words), _keep_letters)
+    return _match_titles(outline, _strip_non_letters(query.words), _strip_non_letters)
 
 
 def _find_by_title_without_number(
@@ -176,7 +176,7 @@ def _match_titles(
     return [entry for entry in outline.entries if fold(entry.title[:_MAX_COMPARED_LENGTH]) == folded_query]
 
 
-def _keep_letters(words: str) -> str:
+def _strip_non_letters(words: str) -> str:
     return "".join(character for character in fold_text(words) if character.isalnum())
 
 

@@ -1,7 +1,7 @@
 """Text files: the files of a commit that can be read as text.
 
 Also: errors for paths that cannot be read, with the nearest readable paths, and a lazy set of the paths of a
-commit, which tells a `#` in a file name from one that begins a fragment.
+commit, which distinguishes a `#` in a file name from the beginning of a fragment.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class TextFile:
         return Document.parse(self.data, self.path)
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """Return the bytes [start, end) as text; None stands for the end of the file."""
+        """Return the bytes [start, end) as text; None means the end of the file."""
         return self.data[start:end].decode("utf-8", "replace")
 
 

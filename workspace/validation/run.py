@@ -202,7 +202,7 @@ class Validator:
         return Validator, (self.files, self.selection)
 
     def check(self, paths: Iterable[str]) -> list[Finding]:
-        """Return what is found in some documents, in order of paths and positions.
+        """Return the findings in some documents, in order of paths and positions.
 
         Raises UnreadableFile, DamagedRepository.
         """

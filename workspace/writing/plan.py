@@ -232,7 +232,7 @@ class _Batch:
             step = PlanStep(operation, StepStatus.DONE, outcome=outcome)
             if not self._is_single:
                 self.parsed_bytes += sum(
-                    _count_bytes(draft.find(path)) for path in draft.revised(self.overlay)
+                    _count_bytes(draft.find(path)) for path in draft.list_changed_paths(self.overlay)
                 )
             self.overlay = draft
         if not self._is_single:

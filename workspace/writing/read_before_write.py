@@ -134,20 +134,20 @@ class OverwriteCheck:
         """Record the changes of an operation. Raises ReadFirst or Conflict if it removes unread text."""
         if self._precondition is None:
             return
-        paths = after.revised(before)
+        paths = after.list_changed_paths(before)
         if not all(self._is_unchanged(path) and not before.is_laid(path) for path in paths):
             self._check_removed(operation, before, after)
         if self._needs_digests:
             self._record_written(paths, before, after)
 
-    def record_revised(self, revised: Sequence[tuple[Document, Document]]) -> None:
+    def record_revised(self, document_pairs: Sequence[tuple[Document, Document]]) -> None:
         """Record read texts that were moved, or whose links were updated, with their new digests.
 
-        `revised` are pairs of documents before and after, with the same sections.
+        `document_pairs` are of documents before and after, with the same sections.
         """
         if self._precondition is None or not self._needs_digests:
             return
-        for old, new in revised:
+        for old, new in document_pairs:
             for section, match in zip(old.sections, new.sections, strict=True):
                 digest = compute_digest(new, match)
                 if digest is not None and digest not in self.written_digests and self._is_read(old, section):

@@ -1,9 +1,9 @@
-"""Proposals at a terminal: what a command does, and what it prints.
+"""Proposals at a terminal: the work of the commands, and their output.
 
-actions.py    what was done with a proposal, and what is to be done next
-changes.py    what differs between two commits, narrowed down to a place, for people and for programs
-comments.py   what is said of a proposal
+actions.py    results of actions on proposals, the next step, the author, the text and the place
+changes.py    differences between two commits at a place, for people and for programs
+comments.py   reviews and comments
 conflicts.py  conflicts of a proposal with its target
 list.py       the list of proposals
-page.py       A proposal as a page
+page.py       a proposal as a page
 """

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_AT_COMMIT = ("approved", "submitted")  # what is said of a commit, from which others may go on
+_AT_COMMIT = ("approved", "submitted")  # printed with the tip, which may have later commits
 _BY_COMMIT = {"merged": "as", "refreshed": "as"}
 
 _ALREADY = {
     "edited": "has this title and description",
     "submitted": "was submitted as it is",
-    "refreshed": "holds all that its target has",
+    "refreshed": "contains all commits of its target",
     "reopened": "is open",
 }
 
@@ -43,9 +43,9 @@ def print_action_result(
     decided: Mapping[str, str] | None = None,
     announced: PullRequestReport | None = None,
 ) -> None:
-    """Print the action that was `done` ("approved", say), or had been done before, and the next step.
+    """Print the action `done`, such as "approved", or that it was done before, and the next step.
 
-    `decided` maps conflicts by name to their decisions; `announced` is the result on a forge.
+    `decided` maps the names of conflicts to their decisions; `announced` is the result on a forge.
     """
     one = acted.proposal
     if as_json:
@@ -75,7 +75,7 @@ def print_action_result(
             hang=2,
         )
     for name, choice in (decided or {}).items():
-        paper.line(f"{name} was decided for {choice}", indent=2, hang=2)
+        paper.line(f"{name} was resolved with {choice}", indent=2, hang=2)
     if announced is not None:
         _print_announced(paper, announced)
     paper.command(f"next: {suggest_next_step(one)}", indent=2)
@@ -101,7 +101,9 @@ def _print_announced(paper: Paper, announced: PullRequestReport) -> None:
     verb = "Opened" if announced.is_new else "Up to date:"
     paper.line(f"{verb} pull request {announced.number}, {announced.url}", indent=2, hang=2)
     if announced.send_error is not None:
-        paper.line(f"Its words wait here: {announced.send_error.message}.", indent=2, hang=2)
+        paper.line(
+            f"Its comments are not on the forge yet: {announced.send_error.message}.", indent=2, hang=2
+        )
 
 
 def print_created(one: Proposal, *, as_json: bool) -> None:
@@ -112,7 +114,7 @@ def print_created(one: Proposal, *, as_json: bool) -> None:
         )
         return
     paper = Paper()
-    paper.line("Made ", StyledText(one.id, "yellow"), ": ", StyledText(one.content.title, "bold"), hang=2)
+    paper.line("Created ", StyledText(one.id, "yellow"), ": ", StyledText(one.content.title, "bold"), hang=2)
     paper.command(
         f"next: {format_switch_command(one)}, commit there, then docyard proposals submit {one.id}", indent=2
     )
@@ -127,14 +129,14 @@ def suggest_next_step(one: Proposal) -> str:
         case ProposalState.OPEN:
             return f"{name} show {id}"
         case ProposalState.CHANGES_REQUESTED:
-            return f"{format_switch_command(one)}, commit what was asked for, then {name} submit {id}"
+            return f"{format_switch_command(one)}, commit the requested changes, then {name} submit {id}"
         case ProposalState.APPROVED:
             return f"{name} merge {id}"
         case ProposalState.CLOSED:
-            return f"{name} reopen {id} takes it up again"
+            return f"{name} reopen {id} reopens it"
         case ProposalState.GONE:
             commit = one.content.known_commits[-1] if one.content.known_commits else "COMMIT"
-            return f"git branch {shlex.quote(one.content.branch)} {shorten_id(commit)} brings its branch back"
+            return f"git branch {shlex.quote(one.content.branch)} {shorten_id(commit)} restores its branch"
         case ProposalState.MERGED:
             return "git log --graph shows it, and docyard sync shares it"
 
@@ -150,24 +152,23 @@ def format_approve_command(one: Proposal) -> str:
 
 
 TOOL, CLIENT = "proposals", "command line"
-TOKEN_FIX = "Give your token by DOCYARD_TOKEN or --token-file; `docyard tokens add NAME` makes one."
+TOKEN_FIX = "Give your token by DOCYARD_TOKEN or --token-file; `docyard tokens add NAME` creates one."
 """The fix at a shell if a person's token is required."""
 
-_MOST = 1 << 20  # bytes of a text that is piped in or named: above what any proposal keeps
+_MOST = 1 << 20  # bytes of a text from a pipe or a file; no proposal stores a longer text
 _SCISSORS = "<!-- docyard: "
 
 
-def identify_actor(workspace: Workspace, token_file: Path | None, *, ask: bool = False) -> Actor:
+def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: bool = False) -> Actor:
     """Return the author of the command: the owner of the token, else Git's own identity.
 
-    With `ask`, a user at a terminal is prompted for the token. Raises what reading or checking a token
-    raises.
+    With `prompt`, a user at a terminal is prompted for the token. Raises the errors of `identify_person`.
     """
     from docyard.terminal.authors import identify_person
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
 
-    person = identify_person(workspace, token_file, ask=ask)
+    person = identify_person(workspace, token_file, prompt=prompt)
     if person is None:
         return Actor(Author(*workspace.author(), KnownBy.GIT), TOOL, CLIENT)
     return Actor(Author(person.name, person.email, KnownBy.TOKEN, person.token), TOOL, CLIENT, person)
@@ -176,12 +177,12 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, ask: bool =
 def read_text(message: str | None, about: str, *, may_be_empty: bool = False) -> str:
     """Return the text of an option, else of standard input, else of the editor that Git uses.
 
-    `about` is a line that explains the text to the editor's user. Raises CannotError if there is none, unless
-    it may be empty.
+    `about` is a line that explains the text to the editor's user. Raises CannotError for an empty
+    text, unless `may_be_empty` is true.
     """
     text = message if message is not None else _edit_text(about) if is_terminal(sys.stdin) else _read_stdin()
     if not text.strip() and not may_be_empty:
-        raise CannotError("there is no text, so nothing was said", fix="Give it with -m TEXT.")
+        raise CannotError("the text is empty", fix="Give the text with -m TEXT.")
     return text
 
 
@@ -195,7 +196,7 @@ def read_text_file(file: str) -> str:
     except OSError as error:
         raise CannotError(
             f"the file cannot be read: {error.strerror or type(error).__name__}",
-            fix="Name one that is there.",
+            fix="Name an existing file.",
         ) from error
     return _decode_text(data)
 
@@ -207,36 +208,38 @@ def _read_stdin() -> str:
 
 def _decode_text(data: bytes) -> str:
     if len(data) > _MOST:
-        raise CannotError("the text is over 1 MiB", fix="Say less of it here, and the rest in a document.")
+        raise CannotError(
+            "the text is over 1 MiB", fix="Shorten the text, and write the details in a document."
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CannotError("the text is not UTF-8", fix="Save it as UTF-8, and try again.") from error
+        raise CannotError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
 
 
 def _edit_text(about: str) -> str:
     """Return a text from an editor, above the line that explains it."""
     import click
 
-    lead = f"{_SCISSORS}{about} What stands from here on is left out; an empty text says nothing. -->\n"
+    lead = f"{_SCISSORS}{about} Text below this line is removed; an empty text cancels. -->\n"
     editor = copy_variables().get("GIT_EDITOR")
     written = click.edit(f"\n\n{lead}", editor=editor, extension=".md") or ""
     return written.partition(_SCISSORS)[0].strip()
 
 
-_LEAST = 7  # characters of a commit's id that are taken for it
+_LEAST = 7  # characters of an abbreviated commit id
 
 
 def get_proposal_snapshot(workspace: Workspace, one: Proposal) -> Snapshot:
     """Return the proposal's documents: at its tip, else at its merge, else the target's."""
-    taken_in = one.merge_record.tip if one.merge_record is not None else None
-    return workspace.snapshot(one.tip or taken_in)
+    merged_tip = one.merge_record.tip if one.merge_record is not None else None
+    return workspace.snapshot(one.tip or merged_tip)
 
 
 def resolve_place(
     workspace: Workspace, one: Proposal, place: str | None, folder: Path
 ) -> tuple[str | None, str | None]:
-    """Return the path and section address of a place, relative to a folder or not; None for neither."""
+    """Return the path and section address of a place, which may be relative to a folder. Both may be None."""
     if place is None:
         return None, None
     from docyard.cli.addresses import resolve_relative_address

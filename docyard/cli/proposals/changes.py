@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from workspace.diff.descriptions import Segment
     from workspace.proposals.review.changes import CommitChanges
 
-_LEAST = 20  # columns for what hangs behind an indent, however narrow the terminal is
-_DEEPEST = 4  # columns of indent where a terminal is narrow
+_LEAST = 20  # columns of text after an indent, in a terminal of any width
+_DEEPEST = 4  # columns of indent in a narrow terminal
 _NARROW = 60
 
 
 class StyledText(NamedTuple):
-    """A part of a line, and its rich style; empty for none."""
+    """A part of a line, and its rich style; an empty style is the default."""
 
     text: str
     style: str = ""
@@ -71,10 +71,10 @@ class Paper:
         if self._screen.width < _NARROW:
             indent, hang = min(indent, _DEEPEST), min(hang, _DEEPEST)
         body = Text.assemble(*(_style_text(piece) for piece in pieces))
-        room = max(self._screen.width - indent - hang, _LEAST)
+        width = max(self._screen.width - indent - hang, _LEAST)
         is_whole = self._screen.soft_wrap or body.cell_len <= self._screen.width - indent
-        # The first line has the room of the others, which few notice and which keeps the breaking simple.
-        lines = [body] if is_whole else body.wrap(self._screen, room)
+        # The first line is as narrow as the others, so that one width is enough to wrap them.
+        lines = [body] if is_whole else body.wrap(self._screen, width)
         lead = " " * indent
         for line in lines:
             shown = Text.assemble(lead, line)
@@ -122,7 +122,7 @@ def _style_text(piece: StyledText | str) -> tuple[str, str]:
 
 
 MAX_CHANGES_CHARS = 10_000_000
-"""Characters of a whole comparison: a limit that no reader reaches."""
+"""Characters of a whole comparison: a limit beyond any real comparison."""
 
 _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
 _FILES = 50
@@ -159,15 +159,15 @@ def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChan
     found = select_section(document, slug) if slug is not None else None
     if found is None or not found.is_whole:
         return document if slug is None else found
-    # Of a document that came or went, what the section says is told as of any other.
+    # In an added or removed document, the text of the section is shown as in a changed one.
     return found._replace(kind=DocumentKind.CHANGED)
 
 
 def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
     """Return the changes as data: `documents` by their sections, `files` by name."""
-    told = format_data(changes.documents, MAX_CHANGES_CHARS)
+    documents = format_data(changes.documents, MAX_CHANGES_CHARS)
     reason = {"reason": changes.reason} if changes.reason else {}
-    return {"base": changes.base, "tip": changes.tip, **told, "files": list(changes.files), **reason}
+    return {"base": changes.base, "tip": changes.tip, **documents, "files": list(changes.files), **reason}
 
 
 def changes_to_markdown(changes: CommitChanges, most: int = MAX_CHANGES_CHARS) -> str:
@@ -208,14 +208,14 @@ def print_changes(paper: Paper, changes: CommitChanges, *, most: int = MAX_CHANG
         paper.line(*pieces, indent=indent, hang=hang)
     for file in changes.files[:_FILES]:
         paper.line(StyledText(file, _STYLES["address"]))
-        paper.line("This file is no document.", indent=2)
+        paper.line("This file is not a document.", indent=2)
     if len(changes.files) > _FILES:
         paper.line(f"… and {format_count(len(changes.files) - _FILES, 'more file')}")
     if changes.reason:
-        paper.line(f"Not all is told: {changes.reason}.")
+        paper.line(f"Some changes are not shown: {changes.reason}.")
     if not changes.documents and not changes.files:
         paper.line(
-            "Nothing is changed yet." if changes.tip else "Its branch is gone, so nothing can be told."
+            "Nothing is changed yet." if changes.tip else "Its branch was deleted, so no change is shown."
         )
 
 

@@ -23,7 +23,7 @@ _REST = "; --json has all"
 
 _VERDICTS = {
     ReviewDecision.APPROVE: ("approved", "green"),
-    ReviewDecision.REQUEST_CHANGES: ("asked for changes", "yellow"),
+    ReviewDecision.REQUEST_CHANGES: ("requested changes", "yellow"),
     ReviewDecision.COMMENT: ("commented", "cyan"),
 }
 
@@ -78,7 +78,7 @@ def _print_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -
 
 
 def _describe_anchor(placed: AnchoredThread) -> str:
-    """Return the place of a comment, and what happened to it."""
+    """Return the place of a comment, and its change since."""
     place = placed.thread.comment.target
     if place is None:
         return ""
@@ -97,7 +97,7 @@ def _describe_anchor(placed: AnchoredThread) -> str:
                 f"{now} (its text has changed)" if now == was else f"{now} (was {was}; its text has changed)"
             )
         case _:
-            return f"{was} (gone)"
+            return f"{was} (deleted)"
 
 
 def _address(path: str, slug: str | None) -> str:

@@ -150,7 +150,7 @@ def resolve_choices(
         for name in names:
             for path, unit in _find_units(name, conflicts):
                 if chosen.setdefault((path, unit), choice) is not choice:
-                    raise click.UsageError(f"{format_conflict_name(path, unit)} is decided for both sides")
+                    raise click.UsageError(f"{format_conflict_name(path, unit)} has decisions for both sides")
                 found.setdefault(path, {})[unit] = Resolution(choice)
     return found
 
@@ -186,29 +186,29 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
         there = now.get((path, unit), {})
         if any(entry[side] != there[side] for side in _VERSIONS if side in entry and side in there):
             raise CannotError(
-                f"decision {number} is on other words than those in conflict now, so nothing was merged",
-                fix="Have the conflicts printed again, and decide those.",
+                f"decision {number} is for other versions than those in conflict now, so nothing was merged",
+                fix="Print the conflicts again, and decide those.",
             )
 
 
 def _find_units(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
-    """Return the units that a name means. Raises click.UsageError if there is none."""
+    """Return the units that a name denotes. Raises click.UsageError for a name without a unit."""
     from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
-    meant = [pair for pair in units if name in _list_names(*pair)]
-    if not meant:
+    named = [pair for pair in units if name in _list_names(*pair)]
+    if not named:
         from workspace.nearest import find_nearest
 
         known = [escape_invisible(format_conflict_name(*pair)) for pair in units]
         close = (find_nearest(name, known) or known)[:_LISTED]
-        listed = f"there is {join_words(close)}" if close else "there is none at all"
-        raise click.UsageError(f"no conflict is called '{name[:200]}'; {listed}")
-    return meant
+        listed = f"there is {join_words(close)}" if close else "the proposal has no conflicts"
+        raise click.UsageError(f"no conflict has the name '{name[:200]}'; {listed}")
+    return named
 
 
 def _list_names(path: str, unit: UnitId) -> Iterator[str]:
-    """Yield the names of a conflict: its own, that shown in a terminal, its address, its file."""
+    """Yield the names of a conflict: its own, its form in a terminal, its file, its address."""
     from tools.errors import escape_invisible
 
     whole = format_conflict_name(path, unit)
@@ -220,14 +220,14 @@ def _list_names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _parse_entries(text: str) -> list[dict[str, Any]]:
-    """Return the decisions that a text holds. Raises CannotError for a text of another form."""
+    """Return the decisions in a text. Raises CannotError for a text of another form."""
     data = _parse_text(text)
     entries = data.get("conflicts") if isinstance(data, dict) else data
     if not isinstance(entries, list):
         raise CannotError("the decisions have no list 'conflicts'", fix=_FORM)
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
-            raise CannotError(f"decision {number} is no object", fix=_FORM)
+            raise CannotError(f"decision {number} must be an object", fix=_FORM)
     return entries
 
 
@@ -237,7 +237,7 @@ def _parse_text(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        # A list of JSON and a table of TOML begin alike.
+        # A JSON list and a TOML table both begin with a bracket.
         if text.lstrip().startswith("{"):
             raise CannotError("the decisions are not JSON", fix=_FORM) from error
     try:
@@ -252,17 +252,24 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
     where, part = entry.get("where") or "", entry.get("part") or ""
     choice, content = entry["choice"], entry.get("content")
     if not all(isinstance(value, str) for value in (path, where, part)) or kind not in [*UnitKind]:
-        raise CannotError(f"decision {number} does not name a conflict", fix=f"Keep what is there. {_FORM}")
+        raise CannotError(
+            f"decision {number} does not name a conflict",
+            fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM}",
+        )
     if choice not in [*ResolutionChoice]:
         words = ", ".join(f"'{word}'" for word in ResolutionChoice)
-        raise CannotError(f"the choice of decision {number} is unknown", fix=f"It is one of {words}.")
+        raise CannotError(
+            f"the choice of decision {number} is unknown", fix=f"The choice must be one of {words}."
+        )
     if choice == ResolutionChoice.CONTENT and "content" not in entry:
         raise CannotError(
             f"decision {number} has no content",
-            fix="Add it as 'content'; \"\" removes what is there.",
+            fix="Add the field 'content'; \"\" removes the text.",
         )
     if content is not None and not isinstance(content, str):
-        raise CannotError(f"the content of decision {number} is no text", fix="Write it as a string.")
+        raise CannotError(
+            f"the content of decision {number} must be a string", fix="Write the content in quotes."
+        )
     try:
         data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:

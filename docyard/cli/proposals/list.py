@@ -78,8 +78,8 @@ def _cells(one: Proposal) -> tuple[str, ...]:
 
 def _print_entry(paper: Paper, one: Proposal) -> None:
     paper.line(StyledText(one.id, "yellow"), "  ", StyledText(one.content.title, "bold"), hang=_INDENT)
-    said = count_comments(one)
-    more = f", {format_count(said, 'comment')}" if said else ""
+    comments = count_comments(one)
+    more = f", {format_count(comments, 'comment')}" if comments else ""
     paper.line(
         StyledText(format_state(one.state.value), STYLES[one.state.value]),
         f" · {format_author(one.content.author)}, {format_moment(one.content.updated_at)}{more}",
@@ -88,7 +88,7 @@ def _print_entry(paper: Paper, one: Proposal) -> None:
 
 
 def _print_rest(shown: int, found: int, every: Sequence[Proposal], state: str) -> None:
-    """Print on standard error what the list omits, and how to list it."""
+    """Print on standard error the number of omitted proposals, and the option that lists them."""
     import click
 
     if shown < found:
@@ -96,9 +96,8 @@ def _print_rest(shown: int, found: int, every: Sequence[Proposal], state: str) -
     if shown:
         return
     if not every:
-        click.echo('There is no proposal yet: `docyard proposals create "TITLE"` begins one.', err=True)
+        click.echo('There is no proposal yet: `docyard proposals create "TITLE"` creates one.', err=True)
         return
     states = [one.state.value for one in every]
     counts = join_words(f"{states.count(name):,} {format_state(name)}" for name in STYLES if name in states)
-    none = "None is open" if state == "open" else f"None is {format_state(state)}"
-    click.echo(f"{none}; there are {counts}. --state all shows them.", err=True)
+    click.echo(f"No proposal is {format_state(state)}; there are {counts}. --state all shows them.", err=True)

@@ -98,19 +98,17 @@ def _show_head(paper: Paper, view: ProposalView) -> None:
 def _list_notices(view: ProposalView) -> Iterator[str]:
     """Yield notices about unusual states of a proposal."""
     one = view.proposal
-    landing = one.merge_record
-    if landing is not None:
+    record = one.merge_record
+    if record is not None:
         yield (
-            f"merged as {shorten_id(landing.commit)}"
-            if landing.commit
-            else "its target holds its last commit"
+            f"merged as {shorten_id(record.commit)}" if record.commit else "its target holds its last commit"
         )
         if one.is_ahead:
-            yield "its branch has gone on since: what came after the merge is not in its target"
+            yield "its branch has commits after the merge, which are not in its target"
     if one.is_rewritten:
         yield "its branch was rewritten: it no longer has a commit that was submitted or reviewed"
     if one.unreadable:
-        yield f"{format_count(one.unreadable, 'file')} among its words cannot be read, and left out"
+        yield f"{format_count(one.unreadable, 'file')} of its discussion cannot be read, and left out"
     if one.content.unknown_events:
         yield f"{format_count(one.content.unknown_events, 'event')} of a later version of Docyard left out"
 
@@ -121,12 +119,12 @@ def _show_commits(paper: Paper, view: ProposalView) -> None:
     behind = view.preview.behind
     more = f", {format_count(behind, 'commit')} behind {view.proposal.content.target}" if behind else ""
     paper.head(f"Commits: {len(view.commits):,}{more}")
-    for told, _ in view.commits[:_FEW]:
-        client = f" via {told.client}" if told.client else ""
+    for info, _ in view.commits[:_FEW]:
+        client = f" via {info.client}" if info.client else ""
         paper.line(
-            StyledText(shorten_id(told.commit), "yellow"),
-            f"  {told.subject} ",
-            StyledText(f"({told.author_name}{client}, {format_moment(told.time)})", "dim"),
+            StyledText(shorten_id(info.commit), "yellow"),
+            f"  {info.subject} ",
+            StyledText(f"({info.author_name}{client}, {format_moment(info.time)})", "dim"),
             indent=2,
             hang=10,
         )
@@ -149,12 +147,12 @@ def _show_overlaps(paper: Paper, view: ProposalView) -> None:
 
 
 def _show_merge(paper: Paper, view: ProposalView) -> None:
-    """Print whether the proposal can be merged, and what is missing."""
+    """Print whether the proposal can be merged, and the missing requirements."""
     one = view.proposal
     if one.state is ProposalState.MERGED:
         return
     if view.merge_requirements.unreviewed is not None:
-        paper.head(f"What a merge would bring from {one.content.target} that no reviewer has seen")
+        paper.head(f"Changes from {one.content.target} that a merge would add without a review")
         print_changes(paper, view.merge_requirements.unreviewed, most=_MOST)
     blocks = view.merge_requirements.blockers
     token = describe_needed_token(view)
@@ -198,24 +196,24 @@ def _show_failed(paper: Paper, check: CheckResult) -> None:
 def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str, Any]:
     """Return a proposal as data; `missing` are the reasons why it cannot be merged, empty if it can."""
     one = view.proposal
-    landing = one.merge_record
+    record = one.merge_record
     data: dict[str, Any] = {
         **proposal_to_data(one),
         "description": one.content.description,
-        "merged": {"commit": landing.commit, "tip": landing.tip} if landing is not None else None,
+        "merged": {"commit": record.commit, "tip": record.tip} if record is not None else None,
         "ahead": one.is_ahead,
         "rewritten": one.is_rewritten,
         "unreadable": one.unreadable + one.content.unknown_events,
         "behind": view.preview.behind,
         "commits": [
             {
-                "commit": told.commit,
-                "subject": told.subject,
-                "author": told.author_name,
-                "time": format_time(told.time),
-                "client": told.client,
+                "commit": info.commit,
+                "subject": info.subject,
+                "author": info.author_name,
+                "time": format_time(info.time),
+                "client": info.client,
             }
-            for told, _ in view.commits
+            for info, _ in view.commits
         ],
         "missing": [block_data(block) for block in view.merge_requirements.blockers],
         "unreviewed": None
@@ -267,28 +265,28 @@ def load_proposal_view(workspace: Workspace, name: str, place: str | None, folde
 
     Raises ProposalNotFound, and CannotError for an unchanged place.
     """
-    proposing, reviewing = workspace.proposing(), workspace.reviewing()
-    one = proposing.find(name)
+    proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
+    one = proposal_actions.find(name)
     path, slug = resolve_place(workspace, one, place, folder)
-    changes = select_changes(reviewing.changes(one), path, slug)
-    preview = reviewing.preview(one)
+    changes = select_changes(proposal_reviews.changes(one), path, slug)
+    preview = proposal_reviews.preview(one)
     return ProposalView(
         one,
         changes,
         preview,
-        proposing.find_merge_blockers(one, preview),
-        reviewing.overlaps(one, proposing.list_all()),
-        reviewing.commits(one),
+        proposal_actions.find_merge_blockers(one, preview),
+        proposal_reviews.overlaps(one, proposal_actions.list_all()),
+        proposal_reviews.commits(one),
         _threads(workspace, one, (path, slug)),
     )
 
 
 def _threads(workspace: Workspace, one: Proposal, at: At) -> list[AnchoredThread]:
-    reviewing = workspace.reviewing()
+    proposal_reviews = workspace.proposal_reviews()
     found: list[AnchoredThread] = []
     after: int | None = 0
     while after is not None:
-        page = reviewing.comments(one, after=after, at=at)
+        page = proposal_reviews.comments(one, after=after, at=at)
         found += page.threads
         after = page.next
     return found

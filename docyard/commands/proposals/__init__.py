@@ -1,20 +1,20 @@
-"""`docyard proposals`: a group whose commands are imported when they are called, a module each.
+"""`docyard proposals`: a group that imports the module of a command on demand.
 
-approve.py          `docyard proposals approve`: a person says that a proposal may be merged as it is
-close.py            `docyard proposals close`: a proposal is given up
-comment.py          `docyard proposals comment`: a remark on a proposal, or on a place in it
-conflicts.py        `docyard proposals conflicts`
-create.py           `docyard proposals create`: a proposal begins, from the tip of the served branch
-diff.py             `docyard proposals diff`
-edit.py             `docyard proposals edit`: another title or description
-list.py             `docyard proposals list`: the proposals of a repository, the newest first
-merge.py            `docyard proposals merge`: a proposal comes into its target
-parameters.py       arguments and options that several of the commands share
-refresh.py          `docyard proposals refresh`: what the target has by now comes into a proposal
-reopen.py           `docyard proposals reopen`: a closed proposal is taken up again
-request_changes.py  `docyard proposals request-changes`: a reviewer says what has to change first
-show.py             `docyard proposals show`: a proposal as it stands, for who is to review it
-submit.py           `docyard proposals submit`: the author asks for a review
+approve.py          `docyard proposals approve`: approval of a proposal at its current commit
+close.py            `docyard proposals close`: the end of a proposal without a merge
+comment.py          `docyard proposals comment`: a comment on a proposal, a document or a section
+conflicts.py        `docyard proposals conflicts`: the conflicts of a proposal with its target
+create.py           `docyard proposals create`: a new proposal, from the tip of the served branch
+diff.py             `docyard proposals diff`: the changes of a proposal, section by section and word by word
+edit.py             `docyard proposals edit`: a new title or description for a proposal
+list.py             `docyard proposals list`: the proposals of a repository, newest first
+merge.py            `docyard proposals merge`: the merge of a proposal into its target
+parameters.py       arguments and options that several commands share
+refresh.py          `docyard proposals refresh`: the merge of the target into a proposal
+reopen.py           `docyard proposals reopen`: the reopening of a closed proposal
+request_changes.py  `docyard proposals request-changes`: a review that requests changes
+show.py             `docyard proposals show`: a proposal on one page, for its reviewers
+submit.py           `docyard proposals submit`: a request for a review
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ COMMANDS = (
     "close",
     "reopen",
 )
-"""In the order of the help; this package has a module of each name."""
+"""The commands in the order of the help; this package has a module for each."""
 
 
 class _LazyGroup(SuggestingGroup):
-    """Imports the module of a command when the command is named."""
+    """A group that imports the module of a command on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]  # `list` is the module of a command here, once that is imported
+        return [*COMMANDS]  # `list` may be the module of that command here
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -62,12 +62,12 @@ class _LazyGroup(SuggestingGroup):
         return run_to_commit(lambda: super(_LazyGroup, self).invoke(ctx))
 
 
-@click.group(cls=_LazyGroup, name="proposals", short_help="Look at proposals, review them, and merge them.")
+@click.group(cls=_LazyGroup, name="proposals", short_help="Show, review and merge proposals.")
 def command() -> None:
-    """Look at proposals, review them, and merge them.
+    """Show, review and merge proposals.
 
-    A proposal is a branch that asks to be merged. What is said of it is kept in Git beside it, so that an
-    ordinary clone has all of it.
+    A proposal is a branch with a request to merge it. Its discussion is stored in Git too, so an ordinary
+    clone contains it.
 
     \b
     Example:

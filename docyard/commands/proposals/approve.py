@@ -1,4 +1,4 @@
-"""`docyard proposals approve`: a person says that a proposal may be merged as it is."""
+"""`docyard proposals approve`: approval of a proposal at its current commit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="approve", short_help="Approve a proposal as it is now.")
+@click.command(name="approve", short_help="Approve a proposal at its current commit.")
 @parameters.proposal
-@parameters.message("What to say with it.")
+@parameters.message("The text of the approval.")
 @parameters.commit
 @parameters.actor_options
 def command(
@@ -25,10 +25,10 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Approve a proposal as it is now. This needs a person's token, and nobody can approve their own.
+    """Approve a proposal at its current commit. This needs the token of a person who is not an author of it.
 
-    The approval holds for one commit: with a later edit it is void. Without --token-file and DOCYARD_TOKEN
-    the token is asked for.
+    The approval is for one commit: a later edit makes it void. Without --token-file and DOCYARD_TOKEN, the
+    command prompts for the token.
 
     \b
     Example:
@@ -45,11 +45,13 @@ def command(
     from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
-    proposing = workspace.proposing()
-    looked_at = expand_commit_prefix(proposing.find(proposal), commit)
-    actor = identify_actor(workspace, token_file, ask=True)
+    proposal_actions = workspace.proposal_actions()
+    seen_commit = expand_commit_prefix(proposal_actions.find(proposal), commit)
+    actor = identify_actor(workspace, token_file, prompt=True)
     try:
-        acted = proposing.review(proposal, actor, ReviewDecision.APPROVE, message or "", commit=looked_at)
+        acted = proposal_actions.review(
+            proposal, actor, ReviewDecision.APPROVE, message or "", commit=seen_commit
+        )
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise

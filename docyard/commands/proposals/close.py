@@ -1,4 +1,4 @@
-"""`docyard proposals close`: a proposal is given up."""
+"""`docyard proposals close`: the end of a proposal without a merge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docyard.terminal.exits import Exit
 
 @click.command(name="close", short_help="Close a proposal without a merge.")
 @parameters.proposal
-@parameters.message("Why.")
+@parameters.message("The reason.")
 @parameters.actor_options
 def command(
     proposal: str,
@@ -23,7 +23,7 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Close a proposal without a merge. Its branch and its words stay.
+    """Close a proposal without a merge. Its branch and its discussion are preserved.
 
     \b
     Example:
@@ -34,6 +34,6 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     print_action_result(
-        workspace.proposing().close(proposal, actor, message or ""), "closed", as_json=as_json
+        workspace.proposal_actions().close(proposal, actor, message or ""), "closed", as_json=as_json
     )
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""`docyard proposals conflicts`: what a proposal and its target both changed, differently."""
+"""`docyard proposals conflicts`: the conflicts of a proposal with its target."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 
 
-@click.command(name="conflicts", short_help="Show what a proposal and its target changed differently.")
+@click.command(name="conflicts", short_help="Show the conflicts of a proposal with its target.")
 @parameters.proposal
 @options.repository
 @options.branch
 @options.as_json
 def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """Show what a proposal and its target both changed, differently: how it was, ours and theirs.
+    """Show the conflicts of a proposal with its target: the base, ours and theirs.
 
-    Ours is the proposal, theirs its target, and the name of each conflict is what refresh takes. With --json
-    it is the form that `refresh --resolve` reads: fill in each `choice` with ours, theirs or content. Exits
-    with 1 if there is a conflict.
+    Ours is the proposal, and theirs is its target. The refresh command accepts the name of each conflict.
+    With --json the output is a form for `refresh --resolve`: fill in each `choice` with ours, theirs or
+    content. Exits with 1 if there is a conflict.
 
     \b
     Example:
@@ -33,7 +33,7 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
     from docyard.proposals.conflicts import find_conflicts
 
     workspace = open_workspace(repo, branch)
-    one = workspace.proposing().find(proposal)
+    one = workspace.proposal_actions().find(proposal)
     with console.show_progress("Trying the merge"):
         found = find_conflicts(workspace, one)
     return report_conflicts(one, found, as_json=as_json)

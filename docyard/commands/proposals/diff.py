@@ -1,4 +1,4 @@
-"""`docyard proposals diff`: what a proposal changes, section by section and word by word."""
+"""`docyard proposals diff`: the changes of a proposal, section by section and word by word."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="diff", short_help="Show what a proposal changes, word by word.")
+@click.command(name="diff", short_help="Show the changes of a proposal, word by word.")
 @parameters.proposal
 @parameters.place
-@click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
 @options.repository
 @options.branch
 @options.as_json
 def command(
     proposal: str, place: str | None, markdown: bool, repo: Path | None, branch: str | None, as_json: bool
 ) -> int:
-    """Show what a proposal changes: sections, tasks, front matter, and the words in them.
+    """Show the changes of a proposal: sections, tasks, front matter, and their words.
 
-    It is compared with the commit in which it parted from its target. Without colours, [-words-] went and
-    {+words+} came.
+    The proposal is compared with the merge base of its branch and its target. Without colours, [-words-] were
+    removed and {+words+} added.
 
     \b
     Example:
@@ -47,9 +47,9 @@ def command(
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):
-        one = workspace.proposing().find(proposal)
+        one = workspace.proposal_actions().find(proposal)
         path, slug = resolve_place(workspace, one, place, find_folder(repo))
-        found = select_changes(workspace.reviewing().changes(one), path, slug)
+        found = select_changes(workspace.proposal_reviews().changes(one), path, slug)
     if as_json:
         console.print_json({"proposal": one.id, **changes_to_data(found), "commit": found.tip})
     elif markdown:

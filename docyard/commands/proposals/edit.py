@@ -1,4 +1,4 @@
-"""`docyard proposals edit`: another title or description."""
+"""`docyard proposals edit`: a new title or description for a proposal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from docyard.terminal.exits import Exit
 
 @click.command(name="edit", short_help="Change the title or the description of a proposal.")
 @parameters.proposal
-@click.option("--title", help="Another title.")
-@click.option("-d", "--description", metavar="TEXT", help="Another description, as Markdown.")
+@click.option("--title", help="The new title.")
+@click.option("-d", "--description", metavar="TEXT", help="The new description, as Markdown.")
 @click.option(
-    "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
+    "-F", "--file", "file", metavar="FILE", help="A file with the description; - for standard input."
 )
 @parameters.actor_options
 def command(
@@ -29,7 +29,7 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Change the title or the description of a proposal. Its id stays.
+    """Change the title or the description of a proposal. Its id does not change.
 
     \b
     Example:
@@ -42,9 +42,9 @@ def command(
         raise click.UsageError("nothing to change: give --title, --description or --file")
     from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text_file
 
-    words = read_text_file(file) if file is not None else description
+    text = read_text_file(file) if file is not None else description
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    acted = workspace.proposing().edit(proposal, actor, title=title, description=words)
+    acted = workspace.proposal_actions().edit(proposal, actor, title=title, description=text)
     print_action_result(acted, "edited", as_json=as_json)
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""`docyard proposals list`: the proposals of a repository, the newest first."""
+"""`docyard proposals list`: the proposals of a repository, newest first."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ _LIMIT = 20
 _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
 
 
-@click.command(name="list", short_help="List proposals, the newest first.")
+@click.command(name="list", short_help="List proposals, newest first.")
 @click.option(
     "--state",
     type=click.Choice(_STATES),
     default="open",
     show_default=True,
-    help="Only those in this state; open: all that are neither merged, closed nor gone.",
+    help="The state to list; open: all except merged, closed and gone ones.",
 )
 @click.option(
-    "--limit", type=click.IntRange(0), default=_LIMIT, show_default=True, help="How many at most; 0 for all."
+    "--limit",
+    type=click.IntRange(0),
+    default=_LIMIT,
+    show_default=True,
+    help="The maximum number of proposals; 0 for all.",
 )
 @options.repository
 @options.branch
 @options.as_json
 def command(state: str, limit: int, repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """List proposals, the newest first: id, state, author, title.
+    """List proposals, newest first: id, state, author, title.
 
-    A proposal is gone when its branch was deleted without a merge. Dates are in UTC.
+    The state gone means that the branch was deleted without a merge. Dates are in UTC.
 
     \b
     Example:
@@ -42,7 +46,7 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
     from docyard.cli.proposals.list import print_list, proposal_to_data, select_by_state
 
     workspace = open_workspace(repo, branch)
-    every = workspace.proposing().list_all()
+    every = workspace.proposal_actions().list_all()
     found = select_by_state(every, state)
     shown = found[: limit or None]
     if as_json:

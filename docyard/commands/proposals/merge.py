@@ -1,4 +1,4 @@
-"""`docyard proposals merge`: a proposal comes into its target."""
+"""`docyard proposals merge`: the merge of a proposal into its target."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Merge a proposal into its target, as one commit; nothing is rewritten.
+    """Merge a proposal into its target, as one commit. No commit is rewritten.
 
-    What the target's docyard.toml protects needs approvals, passing checks, and your token. Conflicts are
-    decided before, by refresh, so that reviewers see the outcome: they are shown, and the exit code is 1.
-    What is merged already stays as it is.
+    Changes that the target's docyard.toml protects need approvals, passing checks, and your token. Conflicts
+    must be resolved with refresh first, so that reviewers see the result: they are shown, and the exit code
+    is 1. A merged proposal is not merged again.
 
     \b
     Example:
@@ -47,26 +47,26 @@ def command(
     from workspace.proposals.actions.merge import MergeBlocked
 
     workspace = open_workspace(repo, branch, read_only=False)
-    proposing = workspace.proposing()
-    one = proposing.find(proposal)
-    looked_at = expand_commit_prefix(one, commit)
+    proposal_actions = workspace.proposal_actions()
+    one = proposal_actions.find(proposal)
+    seen_commit = expand_commit_prefix(one, commit)
     actor = identify_actor(workspace, token_file)
     try:
         try:
             with console.show_progress("Merging"):
-                acted = proposing.merge(one.id, actor, commit=looked_at)
+                acted = proposal_actions.merge(one.id, actor, commit=seen_commit)
         except NeedsPerson as error:
-            # A token is asked for only where one is needed.
-            actor = identify_actor(workspace, token_file, ask=True)
+            # Prompt for a token only if one is needed.
+            actor = identify_actor(workspace, token_file, prompt=True)
             if actor.person is None:
                 error.fix = TOKEN_FIX
                 raise
-            acted = proposing.merge(one.id, actor, commit=looked_at)
+            acted = proposal_actions.merge(one.id, actor, commit=seen_commit)
     except MergeBlocked as error:
-        error.fix = f"`docyard proposals show {one.id}` says what is missing."
+        error.fix = f"`docyard proposals show {one.id}` lists the missing requirements."
         raise
     except MergeConflict:
-        # Named as a refresh takes them, which decides them on the other side.
+        # The output has the names that `refresh` accepts.
         return report_conflicts(one, find_conflicts(workspace, one), as_json=as_json)
     print_action_result(acted, "merged", as_json=as_json)
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""Arguments and options that several of the commands share."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def proposal(command: F) -> F:
-    """`ID`: the parameter `proposal`, the id of a proposal or the name of its branch."""
+    """Add `ID`: the parameter `proposal`, the id of a proposal or the name of its branch."""
     return click.argument("proposal", metavar="ID", shell_complete=completion.complete_proposals)(command)
 
 
 def place(command: F) -> F:
-    """`[FILE[#SECTION]]`: the parameter `place`, None for all of the proposal."""
+    """Add `[FILE[#SECTION]]`: the parameter `place`, None for the whole proposal."""
     return click.argument(
         "place",
         metavar="[FILE[#SECTION]]",
@@ -30,19 +30,21 @@ def place(command: F) -> F:
 
 
 def commit(command: F) -> F:
-    """`--commit COMMIT`: the parameter `commit`, None for the proposal's tip, whatever that is by then."""
+    """Add `--commit COMMIT`: the parameter `commit`, None for the current tip of the proposal."""
     return click.option(
-        "--commit", metavar="COMMIT", help="The commit that you looked at; refused if it is another by now."
+        "--commit",
+        metavar="COMMIT",
+        help="The commit that you reviewed; refused if it is not the tip.",
     )(command)
 
 
 def token_file(command: F) -> F:
-    """`--token-file FILE`: the parameter `token_file`, None where the token comes from elsewhere, or not."""
+    """Add `--token-file FILE`: the parameter `token_file`, None if the option is not given."""
     return click.option(
         "--token-file",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="A file that holds your token. [default: DOCYARD_TOKEN]",
+        help="A file that contains your token. [default: DOCYARD_TOKEN]",
     )(command)
 
 
@@ -52,5 +54,5 @@ def actor_options(command: F) -> F:
 
 
 def message(purpose: str) -> Callable[[F], F]:
-    """`-m TEXT`: the parameter `message`, None where the text comes from elsewhere; `purpose` is its help."""
+    """Return a decorator that adds `-m TEXT`: the parameter `message`. `purpose` is the help text."""
     return click.option("-m", "--message", metavar="TEXT", help=purpose)

@@ -1,4 +1,4 @@
-"""`docyard proposals refresh`: what the target has by now comes into a proposal."""
+"""`docyard proposals refresh`: the merge of the target into a proposal."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict, Resolutions
 
 
-@click.command(name="refresh", short_help="Bring what the target has by now into a proposal.")
+@click.command(name="refresh", short_help="Merge the target into a proposal.")
 @parameters.proposal
 @click.option(
-    "--ours", metavar="CONFLICT", multiple=True, help="Decide this for the proposal. May be repeated."
+    "--ours", metavar="CONFLICT", multiple=True, help="Resolve with the proposal's version. May be repeated."
 )
 @click.option(
-    "--theirs", metavar="CONFLICT", multiple=True, help="Decide this for the target. May be repeated."
+    "--theirs", metavar="CONFLICT", multiple=True, help="Resolve with the target's version. May be repeated."
 )
-@click.option(
-    "--resolve", metavar="FILE", help="A JSON or TOML file that decides conflicts; - for what is piped in."
-)
+@click.option("--resolve", metavar="FILE", help="A JSON or TOML file with decisions; - for standard input.")
 @parameters.actor_options
 def command(
     proposal: str,
@@ -40,11 +38,11 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Merge the target into a proposal, as one commit; nothing is rewritten.
+    """Merge the target into a proposal, as one commit. No commit is rewritten.
 
-    Sections and tasks that only one side changed are taken from that side. What both changed differently is
-    a conflict: it is shown, nothing is merged, and the exit code is 1. A CONFLICT is named as it is shown, or
-    by its file or section for all that is in it.
+    A section or task that only one side changed gets the version of that side. One that both sides changed
+    differently is a conflict: it is shown, nothing is merged, and the exit code is 1. CONFLICT is the name
+    that is shown, or a file or section for all conflicts in it.
 
     \b
     Example:
@@ -66,8 +64,8 @@ def command(
     from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
 
     workspace = open_workspace(repo, branch, read_only=False)
-    proposing = workspace.proposing()
-    one = proposing.find(proposal)
+    proposal_actions = workspace.proposal_actions()
+    one = proposal_actions.find(proposal)
     text = read_text_file(resolve) if resolve is not None else None
     given = parse_decisions(text) if text is not None else {}
     actor = identify_actor(workspace, token_file)
@@ -79,14 +77,14 @@ def command(
 
     decisions = None
     if given or ours or theirs:
-        find_conflicts(workspace, one)  # says so if one of the branches is gone
+        find_conflicts(workspace, one)  # raises if one of the branches was deleted
         decisions = RefreshDecisions(choose, *(parse_seen_commits(text) if text is not None else ()))
     left: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
-            acted = proposing.refresh(one.id, actor, decisions)
+            acted = proposal_actions.refresh(one.id, actor, decisions)
         except ConflictChanged as error:
-            error.fix = f"`docyard proposals conflicts {one.id}` shows them as they are now; decide those."
+            error.fix = f"`docyard proposals conflicts {one.id}` shows the current conflicts; decide those."
             raise
         except MergeConflict as error:
             left = ConflictSet(error.tip, error.theirs, error.conflicts)

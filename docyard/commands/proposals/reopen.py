@@ -1,4 +1,4 @@
-"""`docyard proposals reopen`: a closed proposal is taken up again."""
+"""`docyard proposals reopen`: the reopening of a closed proposal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="reopen", short_help="Take up a closed proposal again.")
+@click.command(name="reopen", short_help="Reopen a closed proposal.")
 @parameters.proposal
-@parameters.message("Why.")
+@parameters.message("The reason.")
 @parameters.actor_options
 def command(
     proposal: str,
@@ -23,7 +23,7 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Take up a closed proposal again.
+    """Reopen a closed proposal.
 
     \b
     Example:
@@ -34,6 +34,6 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     print_action_result(
-        workspace.proposing().reopen(proposal, actor, message or ""), "reopened", as_json=as_json
+        workspace.proposal_actions().reopen(proposal, actor, message or ""), "reopened", as_json=as_json
     )
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""`docyard proposals request-changes`: a reviewer says what has to change first."""
+"""`docyard proposals request-changes`: a review that requests changes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="request-changes", short_help="Ask for changes to a proposal.")
+@click.command(name="request-changes", short_help="Request changes to a proposal.")
 @parameters.proposal
-@parameters.message("What has to change. [default: what is piped in, else what is written in the editor]")
+@parameters.message("The required changes. [default: standard input, else a text from the editor]")
 @parameters.commit
 @parameters.actor_options
 def command(
@@ -25,11 +25,11 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Ask for changes to a proposal. It is not merged until they are answered: by a submission, or by you.
+    """Request changes to a proposal. The request blocks a merge until a new submission, or your next review.
 
     \b
     Example:
-        docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
+        docyard proposals request-changes k7m2q9xa -m "List the errors that are retried."
     """
     from docyard.cli.proposals.actions import (
         expand_commit_prefix,
@@ -41,11 +41,11 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    proposing = workspace.proposing()
-    one = proposing.find(proposal)
-    text = read_text(message, f"What has to change in {one.id}.")
-    acted = proposing.review(
+    proposal_actions = workspace.proposal_actions()
+    one = proposal_actions.find(proposal)
+    text = read_text(message, f"The required changes in {one.id}.")
+    acted = proposal_actions.review(
         one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(one, commit)
     )
-    print_action_result(acted, "asked for changes to", as_json=as_json)
+    print_action_result(acted, "requested changes to", as_json=as_json)
     return Exit.DONE

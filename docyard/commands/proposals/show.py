@@ -1,4 +1,4 @@
-"""`docyard proposals show`: a proposal as it stands, for who is to review it."""
+"""`docyard proposals show`: a proposal on one page, for its reviewers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="show", short_help="Show a proposal: what it changes, what is said, what is missing.")
+@click.command(name="show", short_help="Show a proposal: changes, discussion, missing requirements.")
 @parameters.proposal
 @parameters.place
-@click.option("--diff/--no-diff", default=True, help="With or without what changes.")
-@click.option("--comments/--no-comments", default=True, help="With or without what is said.")
+@click.option("--diff/--no-diff", default=True, help="With or without the changes.")
+@click.option("--comments/--no-comments", default=True, help="With or without the discussion.")
 @options.repository
 @options.branch
 @options.as_json
@@ -30,10 +30,10 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Show a proposal: its state, commits and changes, what is missing to merge it, and what is said.
+    """Show a proposal: its state, commits, changes, discussion, and the missing requirements of a merge.
 
-    FILE or SECTION narrow down the changes and the comments. Where another open proposal touches the same
-    sections, it is named. Dates are in UTC.
+    FILE or SECTION selects the changes and the comments. Other open proposals that change the same sections
+    are listed. Dates are in UTC.
 
     \b
     Example:
@@ -44,7 +44,7 @@ def command(
     from docyard.cli.proposals.page import load_proposal_view, page_to_data, print_page
 
     workspace = open_workspace(repo, branch)
-    with console.show_progress("Looking at the proposal"):
+    with console.show_progress("Reading the proposal"):
         found = load_proposal_view(workspace, proposal, place, find_folder(repo))
     if as_json:
         console.print_json(page_to_data(found, diff=diff, comments=comments))

@@ -1,4 +1,4 @@
-"""`docyard proposals submit`: the author asks for a review."""
+"""`docyard proposals submit`: a request for a review."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="submit", short_help="Ask for a review of a proposal.")
+@click.command(name="submit", short_help="Request a review of a proposal.")
 @parameters.proposal
-@click.option("--no-forge", is_flag=True, help="Open no pull request, whatever [forge] says.")
+@click.option("--no-forge", is_flag=True, help="Open no pull request, even with [forge] in docyard.toml.")
 @parameters.actor_options
 def command(
     proposal: str,
@@ -25,11 +25,11 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Ask for a review of a proposal as it is now; after changes were asked for, this is the answer to them.
+    """Request a review of a proposal at its current commit. This also answers a request for changes.
 
-    With [forge] in docyard.toml, its branch is pushed, and its pull request is opened or brought up to date.
-    Where that fails, the proposal is submitted all the same, and the exit code is 1. The token for the forge
-    comes from DOCYARD_FORGE_TOKEN.
+    With [forge] in docyard.toml, its branch is pushed, and its pull request is opened or updated. If that
+    fails, the proposal is submitted all the same, and the exit code is 1. DOCYARD_FORGE_TOKEN contains the
+    token for the forge.
 
     \b
     Example:
@@ -41,13 +41,13 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    acted = workspace.proposing().submit(proposal, actor)
+    acted = workspace.proposal_actions().submit(proposal, actor)
     announced = None
     if not no_forge:
         workspace.announcer = build_announcer(
             workspace, environment.read_forge_access, environment.read_remote_access
         )
-        with console.show_progress("Talking to the forge"):
-            announced = workspace.proposing().announce(acted.proposal)
+        with console.show_progress("Updating the pull request"):
+            announced = workspace.proposal_actions().announce(acted.proposal)
     print_action_result(acted, "submitted", as_json=as_json, announced=announced)
     return Exit.PROBLEMS if announced is not None and announced.error is not None else Exit.DONE

@@ -18,7 +18,7 @@ from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.store import ReadOnly
-from workspace.proposals import events as said
+from workspace.proposals import events
 from workspace.proposals.actions.actions import PullRequestFailed
 from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -114,16 +114,16 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     """
     base_text = read_editable(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
-    title = said.validate_title(form.title) if not form.proposal or form.title.strip() else ""
-    description = said.validate_text(form.description, "description", may_be_empty=True)
+    title = events.validate_title(form.title) if not form.proposal or form.title.strip() else ""
+    description = events.validate_text(form.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
     fields = [form.path, form.section, form.text, form.base, form.proposal, title, description]
     idempotent_request = Request(
         form.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
     )
-    proposing, actor = request.workspace.proposing(), request.actor
+    proposal_actions, actor = request.workspace.proposal_actions(), request.actor
     if form.proposal:
-        proposal = proposing.find(form.proposal)
+        proposal = proposal_actions.find(form.proposal)
         branch = request.workspace.on_proposal(proposal.id)
         written = branch.write(
             [operation],
@@ -137,7 +137,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
         )
         _raise_step_error(written)
     else:
-        proposed = proposing.propose(
+        proposed = proposal_actions.propose(
             [operation],
             actor,
             mode=Mode.ALL,
@@ -150,7 +150,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             return ""
         proposal = proposed.proposal
     if not form.is_draft and proposal.content.submitted_commit is None and proposal.is_open:
-        submit_proposal(proposing, proposal.id, actor, f"{form.key}-submit")
+        submit_proposal(proposal_actions, proposal.id, actor, f"{form.key}-submit")
     return proposal.id
 
 
@@ -232,7 +232,7 @@ def handle_edit_form(request: PageRequest) -> Response:
         return _render_conflict(request, form, error)
     except PullRequestFailed as error:
         return render_refusal(
-            request, request.workspace.proposing().find(error.details["proposal"]), "submit", error
+            request, request.workspace.proposal_actions().find(error.details["proposal"]), "submit", error
         )
     except KeyReused:
         new_form = form._replace(key=secrets.token_hex(16))

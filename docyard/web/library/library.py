@@ -164,7 +164,7 @@ def render_library(request: PageRequest) -> Response:
         shown, has_more = contents.documents, False
     rows = _build_rows(request, snapshot, [path for path in shown if isinstance(path, str)])
     address = request.urls.folder(folder)
-    kept_query = {"tasks": "open" if is_open_only else None, "ref": request.ref}
+    filters = {"tasks": "open" if is_open_only else None, "ref": request.ref}
     base_url = address.partition("?")[0]
     return request.page(
         "library.html",
@@ -176,8 +176,8 @@ def render_library(request: PageRequest) -> Response:
         open_only=is_open_only,
         toggle=add_query(base_url, tasks=None if is_open_only else "open", ref=request.ref),
         page=page,
-        earlier=add_query(base_url, page=page - 1 if page > 2 else None, **kept_query) if page > 1 else None,
-        later=add_query(base_url, page=page + 1, **kept_query) if has_more else None,
+        earlier=add_query(base_url, page=page - 1 if page > 2 else None, **filters) if page > 1 else None,
+        later=add_query(base_url, page=page + 1, **filters) if has_more else None,
     )
 
 

@@ -1,10 +1,10 @@
 """The pages of proposals: read, discuss, decide and merge.
 
-actions.py       what people do with a proposal, each by a form, and done once however often that is …
-changes.py       what a proposal changes, section by section, with the comments where they belong
-conflicts.py     conflicts of a proposal with its target
-conversation.py  what is said of a proposal, in order
+actions.py       the actions of a proposal's forms, and the page of a refused action
+changes.py       the changes of a proposal, with the comments on each section
+conflicts.py     the conflicts of a proposal with its target, and the form that resolves them
+conversation.py  the comments, reviews and other events of a proposal
 list.py          the list of proposals
 routes.py        the routes of these pages
-view.py          one proposal for who is to review it
+view.py          the page of a proposal
 """

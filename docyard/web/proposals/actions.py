@@ -1,8 +1,7 @@
-"""What people do with a proposal, each by a form, and done once however often that is sent.
+"""The actions of a proposal's forms. A form that is sent twice runs its action once.
 
-What could not be done with a proposal: why, what is new there, and the words, so that none are lost.
-
-A proposal is submitted on a page; where a forge is asked for, its pull request is opened with it.
+The page of a refused action shows the reason, new changes of the proposal, and the user's text, which is not
+lost. With a forge, submitting a proposal also opens its pull request.
 """
 
 from __future__ import annotations
@@ -35,62 +34,62 @@ if TYPE_CHECKING:
 
 
 _COMMIT = re.compile("[0-9a-f]{40}")
-_WORDS = ("title", "description", "quote", "text")
-_FINAL = (NeedsPerson, OwnProposal, ProposalEnded)
+_TEXT_FIELDS = ("title", "description", "quote", "text")
+_PERMANENT = (NeedsPerson, OwnProposal, ProposalEnded)
 
-_AGAIN = {
-    "approve": "Approve it as it is now",
-    "request-changes": "Ask for changes",
-    "merge": "Merge it as it is now",
+_RETRY_LABELS = {
+    "approve": "Approve the current version",
+    "request-changes": "Request changes",
+    "merge": "Merge the current version",
     "comment": "Comment",
     "edit": "Save",
     "close": "Close",
     "reopen": "Reopen",
-    "submit": "Submit it again",
+    "submit": "Submit again",
 }
 
 
 class UnknownAction(WorkspaceError):
-    """Nothing of this name can be done with a proposal."""
+    """A proposal has no action of this name."""
 
     code: ClassVar[str] = "ACT_NOT_FOUND"
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(
-            "this cannot be done with a proposal", fix=f"What can be done: {', '.join(known)}.", act=name[:60]
+            f"the action '{name[:60]}' is unknown", fix=f"Use one of: {', '.join(known)}.", act=name[:60]
         )
 
 
 class TextChanged(WorkspaceError):
-    """Somebody else has changed the title or description that a form would replace."""
+    """Another user has changed the title or description that a form would replace."""
 
     code: ClassVar[str] = "WORDS_CHANGED"
 
     def __init__(self) -> None:
         super().__init__(
-            "the title or description was changed since you began to edit them",
-            fix="Nothing was saved. Take over what you want to keep of how it reads now, and save it again.",
+            "the title or description was changed since you opened the form",
+            fix="Nothing was saved. Copy what you need of the current text into yours, and save it again.",
         )
 
 
-def render_refusal(asked: PageRequest, one: Proposal, act: str, error: WorkspaceError) -> Response:
-    """Return the page that says why an act was refused; its form holds the words, to be sent again."""
-    one = asked.workspace.proposing().find(one.id)  # as it is by now
-    words = {name: asked.fields[name] for name in _WORDS if name in asked.fields}
-    again_as, again = act, _AGAIN.get(act, "")
-    if isinstance(error, _FINAL):
-        # The same would be refused again; what was to be said can still be said.
-        words = {name: value for name, value in words.items() if name == "text" and value.strip()}
-        again_as, again = ("comment", "Say it as a comment") if words else (act, "")
+def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: WorkspaceError) -> Response:
+    """Return the page of a refused action, with a form that contains the user's text."""
+    proposal = request.workspace.proposal_actions().find(proposal.id)  # read its current state
+    texts = {name: request.fields[name] for name in _TEXT_FIELDS if name in request.fields}
+    again_as, again = act, _RETRY_LABELS.get(act, "")
+    if isinstance(error, _PERMANENT):
+        # The action would be refused again, but its text can be sent as a comment.
+        texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
+        again_as, again = ("comment", "Send it as a comment") if texts else (act, "")
     if isinstance(error, PullRequestFailed):
-        words = {}  # they are kept
-    news = _find_new_changes(asked, one) if isinstance(error, ProposalMoved) else None
+        texts = {}  # they are stored
+    news = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and news is None:
-        again = ""  # nobody decides on what could not be shown
-    return asked.page(
+        again = ""  # a decision needs the changes on the page
+    return request.page(
         "refused.html",
         status=get_status(error),
-        **build_head(asked, one),
+        **build_head(request, proposal),
         error=error,
         act=act,
         again_as=again_as,
@@ -98,161 +97,181 @@ def render_refusal(asked: PageRequest, one: Proposal, act: str, error: Workspace
         needs_person=isinstance(error, NeedsPerson),
         blocks=[block["message"] for block in error.details.get("blocks", ())][1:],
         news=news,
-        words=words,
-        # A verdict is for what its sender has seen: that stays, unless this page shows what came since.
-        commit=one.tip if news is not None else asked.fields.get("commit"),
-        kept={name: asked.fields[name] for name in ("file", "slug", "reply_to") if name in asked.fields},
+        words=texts,
+        # A decision is for the commit that the user saw: the form's, unless this page shows newer changes.
+        commit=proposal.tip if news is not None else request.fields.get("commit"),
+        hidden_fields={
+            name: request.fields[name] for name in ("file", "slug", "reply_to") if name in request.fields
+        },
     )
 
 
-def _find_new_changes(asked: PageRequest, one: Proposal) -> DiffPage | None:
+def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | None:
     """Return a proposal's changes since the form's commit; None if they are unknown."""
     from workspace.proposals.review.changes import compare_commits
 
-    seen = asked.fields.get("commit", "")
-    if one.tip is None or not _COMMIT.fullmatch(seen) or not asked.workspace.exists(seen):
+    seen = request.fields.get("commit", "")
+    if proposal.tip is None or not _COMMIT.fullmatch(seen) or not request.workspace.exists(seen):
         return None
     try:
-        return build_diff(compare_commits(asked.workspace.snapshot(seen), asked.workspace.snapshot(one.tip)))
-    except WorkspaceError:  # such as an id that is no commit's
+        return build_diff(
+            compare_commits(request.workspace.snapshot(seen), request.workspace.snapshot(proposal.tip))
+        )
+    except WorkspaceError:  # such as the id of another object
         return None
 
 
-def submit_proposal(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -> ActionResult:
-    """Ask for a review. Raises PullRequestFailed where that is done, but the pull request is not."""
-    acted = proposing.submit(id, actor, request=key)
-    announced = proposing.announce(acted.proposal)
+def submit_proposal(
+    proposal_actions: ProposalActions, id: str, actor: Actor, key: str | None
+) -> ActionResult:
+    """Submit a proposal for review. Raises PullRequestFailed if only its pull request failed."""
+    result = proposal_actions.submit(id, actor, request=key)
+    announced = proposal_actions.announce(result.proposal)
     if announced is not None and announced.error is not None:
         announced.error.details["proposal"] = id
         raise announced.error
-    return acted
+    return result
 
 
-def handle_action(asked: PageRequest) -> Response:
+def handle_action(request: PageRequest) -> Response:
     """Run the action of a form, and redirect the browser to its result."""
-    proposing = asked.workspace.proposing()
-    name = asked.path["act"]
-    one = proposing.find(asked.path["id"])
+    proposal_actions = request.workspace.proposal_actions()
+    name = request.path["act"]
+    proposal = proposal_actions.find(request.path["id"])
     if name == "resolve":
-        return handle_conflicts_form(asked, one)
-    doing = _ACTS.get(name)
-    if doing is None:
-        raise UnknownAction(name, [*_ACTS, "resolve"])
+        return handle_conflicts_form(request, proposal)
+    action = _ACTIONS.get(name)
+    if action is None:
+        raise UnknownAction(name, [*_ACTIONS, "resolve"])
     try:
-        return asked.redirect(doing(asked, proposing, one))
+        return request.redirect(action(request, proposal_actions, proposal))
     except MergeConflict:
-        return asked.redirect(asked.urls.proposal(one.id, "conflicts"))
+        return request.redirect(request.urls.proposal(proposal.id, "conflicts"))
     except WorkspaceError as error:
         if has_committed() and not isinstance(error, PullRequestFailed):
             raise
-        return render_refusal(asked, one, name, error)
+        return render_refusal(request, proposal, name, error)
 
 
-def redirect_back(asked: PageRequest) -> Response:
-    """Return the address of a form's answer, asked for by itself: it leads to the proposal."""
-    return asked.redirect(asked.urls.proposal(asked.workspace.proposing().find(asked.path["id"]).id))
+def redirect_back(request: PageRequest) -> Response:
+    """Redirect a GET request for the URL of a form to the proposal."""
+    return request.redirect(
+        request.urls.proposal(request.workspace.proposal_actions().find(request.path["id"]).id)
+    )
 
 
-def _key(asked: PageRequest) -> str | None:
-    return asked.fields.get("key") or None
+def _key(request: PageRequest) -> str | None:
+    return request.fields.get("key") or None
 
 
-def _comment(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    fields = asked.fields
+def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    fields = request.fields
     file, slug, view = fields.get("file") or None, fields.get("slug") or None, fields.get("view", "")
-    acted = proposing.comment(
-        one.id,
-        asked.actor,
+    result = proposal_actions.comment(
+        proposal.id,
+        request.actor,
         fields.get("text", ""),
         file=file,
         slug=slug,
         quote=fields.get("quote", ""),
         reply_to=fields.get("reply_to") or None,
-        request=_key(asked),
+        request=_key(request),
     )
     if view and file is not None:
         id = format_element_id(file, slug) if slug is not None else format_element_id(file)
-        shown = asked.urls.proposal(
-            one.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
+        shown = request.urls.proposal(
+            proposal.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
         )
         return f"{shown}#{id}"
-    return _get_comment_url(asked, acted)
+    return _get_comment_url(request, result)
 
 
-def _approve(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    return _review(asked, proposing, one, ReviewDecision.APPROVE)
+def _approve(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _review(request, proposal_actions, proposal, ReviewDecision.APPROVE)
 
 
-def _request_changes(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    return _review(asked, proposing, one, ReviewDecision.REQUEST_CHANGES)
+def _request_changes(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _review(request, proposal_actions, proposal, ReviewDecision.REQUEST_CHANGES)
 
 
-def _review(asked: PageRequest, proposing: ProposalActions, one: Proposal, verdict: ReviewDecision) -> str:
-    acted = proposing.review(
-        one.id,
-        asked.actor,
+def _review(
+    request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, verdict: ReviewDecision
+) -> str:
+    result = proposal_actions.review(
+        proposal.id,
+        request.actor,
         verdict,
-        asked.fields.get("text", ""),
-        commit=asked.fields.get("commit") or None,
-        request=_key(asked),
+        request.fields.get("text", ""),
+        commit=request.fields.get("commit") or None,
+        request=_key(request),
     )
-    return _get_comment_url(asked, acted)
+    return _get_comment_url(request, result)
 
 
-def _submit(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    return _get_proposal_url(asked, submit_proposal(proposing, one.id, asked.actor, _key(asked)))
+def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _get_proposal_url(
+        request, submit_proposal(proposal_actions, proposal.id, request.actor, _key(request))
+    )
 
 
-def _edit(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    wanted = [asked.fields.get(name, "").strip() for name in ("title", "description")]
+def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    new_texts = [request.fields.get(name, "").strip() for name in ("title", "description")]
 
     def confirm(now: Proposal) -> None:
-        is_done = wanted == [now.content.title, now.content.description]  # as by the same form, sent twice
-        if asked.fields.get("seen", digest_text(now)) != digest_text(now) and not is_done:
+        is_done = new_texts == [now.content.title, now.content.description]  # the form was sent twice
+        if request.fields.get("seen", digest_text(now)) != digest_text(now) and not is_done:
             raise TextChanged
 
-    acted = proposing.edit(
-        one.id,
-        asked.actor,
-        title=asked.fields.get("title"),
-        description=asked.fields.get("description"),
-        request=_key(asked),
+    result = proposal_actions.edit(
+        proposal.id,
+        request.actor,
+        title=request.fields.get("title"),
+        description=request.fields.get("description"),
+        request=_key(request),
         confirm=confirm,
     )
-    return _get_proposal_url(asked, acted)
+    return _get_proposal_url(request, result)
 
 
-def _close(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    text = asked.fields.get("text", "")
-    return _get_proposal_url(asked, proposing.close(one.id, asked.actor, text, request=_key(asked)))
+def _close(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    text = request.fields.get("text", "")
+    return _get_proposal_url(
+        request, proposal_actions.close(proposal.id, request.actor, text, request=_key(request))
+    )
 
 
-def _reopen(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    text = asked.fields.get("text", "")
-    return _get_proposal_url(asked, proposing.reopen(one.id, asked.actor, text, request=_key(asked)))
+def _reopen(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    text = request.fields.get("text", "")
+    return _get_proposal_url(
+        request, proposal_actions.reopen(proposal.id, request.actor, text, request=_key(request))
+    )
 
 
-def _refresh(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    return _get_proposal_url(asked, proposing.refresh(one.id, asked.actor, request=_key(asked)))
+def _refresh(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _get_proposal_url(
+        request, proposal_actions.refresh(proposal.id, request.actor, request=_key(request))
+    )
 
 
-def _merge(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
-    commit = asked.fields.get("commit") or None
-    return _get_proposal_url(asked, proposing.merge(one.id, asked.actor, commit=commit, request=_key(asked)))
+def _merge(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    commit = request.fields.get("commit") or None
+    return _get_proposal_url(
+        request, proposal_actions.merge(proposal.id, request.actor, commit=commit, request=_key(request))
+    )
 
 
-def _get_proposal_url(asked: PageRequest, acted: ActionResult) -> str:
-    """Return where the browser sees what was done."""
-    return asked.urls.proposal(acted.proposal.id)
+def _get_proposal_url(request: PageRequest, result: ActionResult) -> str:
+    """Return the URL of the proposal after an action."""
+    return request.urls.proposal(result.proposal.id)
 
 
-def _get_comment_url(asked: PageRequest, acted: ActionResult) -> str:
-    """Return the same for words: where they stand."""
-    url = _get_proposal_url(asked, acted)
-    return f"{url}#said-{acted.event_ids[0]}" if acted.event_ids else url
+def _get_comment_url(request: PageRequest, result: ActionResult) -> str:
+    """Return the URL of the new comment or review."""
+    url = _get_proposal_url(request, result)
+    return f"{url}#said-{result.event_ids[0]}" if result.event_ids else url
 
 
-_ACTS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] = {
+_ACTIONS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] = {
     "comment": _comment,
     "submit": _submit,
     "approve": _approve,

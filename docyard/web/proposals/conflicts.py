@@ -1,9 +1,7 @@
-"""Conflicts of a proposal with its target: shown, and decided all on one form.
+"""The conflicts of a proposal with its target, and the form that resolves all of them.
 
-A decision counts for the commits that it was made on. Where one of them has gone on, nothing is merged, and
-what was chosen and written stays in the form.
-
-The decisions that a form holds: for each conflict a side, or words of one's own.
+A form decides for each conflict: one side, or a text of the user. Its decisions are valid for the commits
+that it shows. If a branch has moved since, nothing is merged, and the form is shown again with its content.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class FormDecision(NamedTuple):
-    """What a form says of a conflict: a choice (None: not yet), new words, and a digest of what was shown."""
+    """A form's decision: a choice, None if open, a new text, and a digest of the versions that were shown."""
 
     choice: ResolutionChoice | None
     content: str
@@ -47,17 +45,17 @@ class FormDecision(NamedTuple):
 
 
 def format_conflict_id(path: str, unit: UnitId) -> str:
-    """Return the id of a conflict in a form: the same for the same unit of a file at all commits."""
-    named = "\0".join((path, unit.kind.value, unit.where, unit.part))
-    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """Return the id of a conflict in a form, which depends only on the unit of the file, not on commits."""
+    name = "\0".join((path, unit.kind.value, unit.where, unit.part))
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def digest_versions(conflict: UnitConflict) -> str:
     """Return a digest of the three versions of a conflict."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for version in (conflict.base, conflict.ours, conflict.theirs):
-        told.update(b"-" if version is None else b"+%d\n%b" % (len(version), version))
-    return told.hexdigest()[:16]
+        digest.update(b"-" if version is None else b"+%d\n%b" % (len(version), version))
+    return digest.hexdigest()[:16]
 
 
 def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
@@ -67,7 +65,7 @@ def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
     )
     return {
         id: FormDecision(
-            _choice(fields.get(f"choice-{id}", "")),
+            _parse_choice(fields.get(f"choice-{id}", "")),
             fields.get(f"content-{id}", ""),
             fields.get(f"seen-{id}", ""),
         )
@@ -76,30 +74,31 @@ def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
 
 
 def build_resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, FormDecision]) -> Resolutions:
-    """Return what was decided of some conflicts."""
+    """Return the resolutions of those conflicts for which the form has a decision."""
     found: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
-        one = decided.get(format_conflict_id(path, conflict.unit))
-        if one is not None and one.choice is not None:
-            content = _content(conflict, one.content) if one.choice is ResolutionChoice.CONTENT else None
-            found.setdefault(path, {})[conflict.unit] = Resolution(one.choice, content)
+        decision = decided.get(format_conflict_id(path, conflict.unit))
+        if decision is not None and decision.choice is not None:
+            has_text = decision.choice is ResolutionChoice.CONTENT
+            content = _encode_content(conflict, decision.content) if has_text else None
+            found.setdefault(path, {})[conflict.unit] = Resolution(decision.choice, content)
     return found
 
 
 def digest_decisions(decided: Mapping[str, FormDecision]) -> str:
-    """Return what tells whether a form that is sent again with its key asks for the same."""
-    said = sorted(
-        (id, one.choice, one.content if one.choice is ResolutionChoice.CONTENT else "")
-        for id, one in decided.items()
+    """Return a digest of the decisions, by which a form that is sent twice with its key is recognized."""
+    decisions = sorted(
+        (id, decision.choice, decision.content if decision.choice is ResolutionChoice.CONTENT else "")
+        for id, decision in decided.items()
     )
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(decisions).encode()).hexdigest()
 
 
-def _choice(text: str) -> ResolutionChoice | None:
+def _parse_choice(text: str) -> ResolutionChoice | None:
     return ResolutionChoice(text) if text in [*ResolutionChoice] else None
 
 
-def _content(conflict: UnitConflict, text: str) -> bytes | None:
+def _encode_content(conflict: UnitConflict, text: str) -> bytes | None:
     """Return the new text as bytes, with the line endings of the file, which browsers do not send."""
     if not text:
         return None
@@ -112,34 +111,34 @@ def _content(conflict: UnitConflict, text: str) -> bytes | None:
 
 
 MAX_CONFLICTS = 100
-"""Conflicts on one form."""
+"""The maximum number of conflicts on one form."""
 
-_LONGEST = 200_000  # characters that are edited on a page
+_MAX_TEXT_CHARS = 200_000  # of a text that is edited on a page
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 _KINDS = {
     UnitKind.DOCUMENT: "The whole file",
     UnitKind.METADATA: "Front matter",
-    UnitKind.SECTION: "A section with all below it",
+    UnitKind.SECTION: "A section with its subsections",
     UnitKind.HEADING: "A heading",
     UnitKind.TEXT: "Text",
     UnitKind.TASK: "A task",
-    UnitKind.POSITION: "Where it stands",
+    UnitKind.POSITION: "Position",
 }
 
 
 class VersionView(NamedTuple):
-    """One version of a unit: how it differs from the base, or why it is not shown."""
+    """One version of a unit: its differences from the base, or a note why they are not shown."""
 
     rows: DiffRows
     note: str = ""
 
 
 class ConflictView(NamedTuple):
-    """A conflict with its versions, and what was chosen by now.
+    """A conflict with its versions, and the current choice.
 
-    `content` is what stands in the field for one's own words; None where there can be none.
-    `has_changed` says that a choice was made on other versions than these.
+    `content` is the text in the field of the user's text; None if the conflict has no such field.
+    `has_changed` is true if the choice was made for other versions.
     """
 
     id: str
@@ -156,54 +155,66 @@ class ConflictView(NamedTuple):
     problem: str
 
 
-def render_conflicts_page(asked: PageRequest) -> Response:
-    """Return the conflicts of a proposal as they are now. Raises ProposalNotFound."""
-    one = asked.workspace.proposing().find(asked.path["id"])
-    return _page(asked, one, _find_conflicts(asked, one), {})
+def render_conflicts_page(request: PageRequest) -> Response:
+    """Return the page of a proposal's current conflicts. Raises ProposalNotFound."""
+    proposal = request.workspace.proposal_actions().find(request.path["id"])
+    return _render_page(request, proposal, _find_conflicts(request, proposal), {})
 
 
-def handle_conflicts_form(asked: PageRequest, one: Proposal) -> Response:
+def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     """Merge the target as the form decides, or return the form with its content."""
-    decided = parse_decisions(asked.fields)
-    commit, target = asked.fields.get("commit", ""), asked.fields.get("target", "")
+    decided = parse_decisions(request.fields)
+    commit, target = request.fields.get("commit", ""), request.fields.get("target", "")
     if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(target):
-        return _page(asked, one, _find_conflicts(asked, one), decided, status=409)
+        return _render_page(request, proposal, _find_conflicts(request, proposal), decided, status=409)
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return build_resolutions(conflicts, decided)
 
     decisions = RefreshDecisions(choose, commit, target, digest_decisions(decided))
-    proposing = asked.workspace.proposing()
+    proposal_actions = request.workspace.proposal_actions()
     try:
-        proposing.refresh(one.id, asked.actor, decisions, request=asked.fields.get("key") or None)
+        proposal_actions.refresh(
+            proposal.id, request.actor, decisions, request=request.fields.get("key") or None
+        )
     except ConflictChanged as error:
-        one = proposing.find(one.id)
-        return _page(asked, one, ConflictSet(error.tip, error.theirs, error.conflicts), decided, changed=True)
+        proposal = proposal_actions.find(proposal.id)
+        return _render_page(
+            request, proposal, ConflictSet(error.tip, error.theirs, error.conflicts), decided, changed=True
+        )
     except MergeConflict as error:
-        return _page(asked, one, _find_conflicts(asked, one, target), decided, left=len(error.conflicts))
+        return _render_page(
+            request, proposal, _find_conflicts(request, proposal, target), decided, left=len(error.conflicts)
+        )
     except WorkspaceError as error:
         if has_committed():
             raise
-        one = proposing.find(one.id)
-        return _page(
-            asked, one, _find_conflicts(asked, one, target if one.is_open else None), decided, error=error
+        proposal = proposal_actions.find(proposal.id)
+        return _render_page(
+            request,
+            proposal,
+            _find_conflicts(request, proposal, target if proposal.is_open else None),
+            decided,
+            error=error,
         )
-    return asked.redirect(asked.urls.proposal(one.id))
+    return request.redirect(request.urls.proposal(proposal.id))
 
 
-def _find_conflicts(asked: PageRequest, one: Proposal, target: str | None = None) -> ConflictSet:
+def _find_conflicts(request: PageRequest, proposal: Proposal, target: str | None = None) -> ConflictSet:
     """Return the current conflicts, or those with an earlier target commit that a form names."""
     if target is not None:
-        return ConflictSet(one.tip, target, asked.workspace.reviewing().conflicts(one, target))
+        return ConflictSet(
+            proposal.tip, target, request.workspace.proposal_reviews().conflicts(proposal, target)
+        )
     try:
-        return find_conflicts(asked.workspace, one)
-    except CannotError:  # a branch is gone, which the page says
-        return ConflictSet(one.tip, None, ())
+        return find_conflicts(request.workspace, proposal)
+    except CannotError:  # a branch is missing, which the page shows
+        return ConflictSet(proposal.tip, None, ())
 
 
-def _page(
-    asked: PageRequest,
-    one: Proposal,
+def _render_page(
+    request: PageRequest,
+    proposal: Proposal,
     found: ConflictSet,
     decided: Mapping[str, FormDecision],
     *,
@@ -215,14 +226,18 @@ def _page(
     shown = [
         _build_view(path, conflict, decided, error) for path, conflict in found.conflicts[:MAX_CONFLICTS]
     ]
-    kept = {each.id for each in shown} if one.is_open and asked.may_write else set[str]()
-    lost = [each.content for id, each in decided.items() if id not in kept and each.content.strip()]
+    editable = {view.id for view in shown} if proposal.is_open and request.may_write else set[str]()
+    lost = [
+        decision.content
+        for id, decision in decided.items()
+        if id not in editable and decision.content.strip()
+    ]
     if status is None:
         status = get_status(error) if error is not None else 409 if changed or left else 200
-    return asked.page(
+    return request.page(
         "conflicts.html",
         status=status,
-        **build_head(asked, one),
+        **build_head(request, proposal),
         commit=found.commit,
         target_commit=found.target_commit,
         conflicts=shown,
@@ -231,13 +246,13 @@ def _page(
         left=left,
         error=error,
         lost=lost,
-        refreshed=_last_refresh(asked, one) if changed else None,
+        refreshed=_last_refresh(request, proposal) if changed else None,
     )
 
 
-def _last_refresh(asked: PageRequest, one: Proposal) -> tuple[str, Event] | None:
-    """Return who took the target in last, and what they said by it."""
-    events = asked.workspace.proposing().list_events(one)
+def _last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, Event] | None:
+    """Return the author of the last refresh, and its event; None without one."""
+    events = request.workspace.proposal_actions().list_events(proposal)
     found = next((event for event in reversed(events) if isinstance(event.body, Refreshed)), None)
     return None if found is None else (format_author(found.author), found)
 
@@ -249,43 +264,43 @@ def _build_view(
     error: WorkspaceError | None,
 ) -> ConflictView:
     unit, id, seen = conflict.unit, format_conflict_id(path, conflict.unit), digest_versions(conflict)
-    before = decided.get(id)
-    has_changed = before is not None and before.seen not in ("", seen)
-    choice = before.choice.value if before is not None and before.choice and not has_changed else ""
-    base = _text(unit, conflict.base)
-    is_wrong = error is not None and error.details.get("unit") == unit
+    decision = decided.get(id)
+    has_changed = decision is not None and decision.seen not in ("", seen)
+    choice = decision.choice.value if decision is not None and decision.choice and not has_changed else ""
+    base = _decode(unit, conflict.base)
+    is_invalid = error is not None and error.details.get("unit") == unit
     content = _get_initial_text(conflict)
-    if content is not None and before is not None and before.content.strip():
-        content = before.content
+    if content is not None and decision is not None and decision.content.strip():
+        content = decision.content
     return ConflictView(
         id,
         seen,
         path,
         unit.where,
         _KINDS[unit.kind],
-        _version(unit, conflict.base, None) if conflict.base is not None else None,
-        _version(unit, conflict.ours, base),
-        _version(unit, conflict.theirs, base),
+        _build_version(unit, conflict.base, None) if conflict.base is not None else None,
+        _build_version(unit, conflict.ours, base),
+        _build_version(unit, conflict.theirs, base),
         choice,
         content,
         has_changed,
-        f"{error.message}. {error.fix}" if error is not None and is_wrong else "",
+        f"{error.message}. {error.fix}" if error is not None and is_invalid else "",
     )
 
 
-def _version(unit: UnitId, data: bytes | None, base: str | None) -> VersionView:
+def _build_version(unit: UnitId, data: bytes | None, base: str | None) -> VersionView:
     if data is None:
-        return VersionView(DiffRows(), "Not there: this side removed it, or never had it.")
-    text = _text(unit, data)
+        return VersionView(DiffRows(), "This side does not have it.")
+    text = _decode(unit, data)
     if text is None:
-        return VersionView(DiffRows(), f"{len(data):,} bytes that are no text.")
+        return VersionView(DiffRows(), f"{len(data):,} bytes of binary data.")
     if not text.strip():
         return VersionView(DiffRows(), "Empty.")
     return VersionView(build_rows(text if base is None else base, text))
 
 
-def _text(unit: UnitId, data: bytes | None) -> str | None:
-    """Return a version as text; None for what is none."""
+def _decode(unit: UnitId, data: bytes | None) -> str | None:
+    """Return a version as text; None for binary data."""
     if data is None or b"\0" in data:
         return None
     try:
@@ -296,9 +311,9 @@ def _text(unit: UnitId, data: bytes | None) -> str | None:
 
 
 def _get_initial_text(conflict: UnitConflict) -> str | None:
-    """Return the initial text of the field: ours, else theirs; None for a place, and for binary data."""
+    """Return the initial text of the field: ours, else theirs; None for a position or binary data."""
     if conflict.unit.kind is UnitKind.POSITION:
         return None
     data = conflict.ours if conflict.ours is not None else conflict.theirs
-    text = _text(conflict.unit, data)
-    return text if text is not None and len(text) <= _LONGEST else None
+    text = _decode(conflict.unit, data)
+    return text if text is not None and len(text) <= _MAX_TEXT_CHARS else None

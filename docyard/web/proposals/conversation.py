@@ -1,6 +1,6 @@
-"""What is said of a proposal, in order: comments with their answers, reviews, and what was done.
+"""The conversation of a proposal: comments with their replies, reviews and other events, in order.
 
-The words of people as HTML: descriptions, comments and reviews, which are Markdown.
+Descriptions, comments and reviews are Markdown, and are rendered as HTML.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 
-def render_text(asked: PageRequest, text: str, path: str = "") -> Markup:
-    """Return a text as safe HTML; its links lead to the served branch, relative to a document's path."""
+def render_text(request: PageRequest, text: str, path: str = "") -> Markup:
+    """Return a text as safe HTML. Its links are relative to `path`, and point to the served branch."""
     from workspace.rendering.renderer import render_text
 
-    snapshot = asked.workspace.snapshot()
-    return mark_trusted(render_text(text, urls=asked.urls.at(None), snapshot=snapshot, base_path=path))
+    snapshot = request.workspace.snapshot()
+    return mark_trusted(render_text(text, urls=request.urls.at(None), snapshot=snapshot, base_path=path))
 
 
 PAGE = 100
-"""Entries of one page: each comment may ask for two versions of a document."""
+"""The number of entries on one page, limited because each comment may read two versions of a document."""
 
 _VERDICTS = {
     ReviewDecision.APPROVE: "approved this",
-    ReviewDecision.REQUEST_CHANGES: "asked for changes",
+    ReviewDecision.REQUEST_CHANGES: "requested changes",
     ReviewDecision.COMMENT: "reviewed this",
 }
 
-_NOW = {
+_ANCHOR_NOTES = {
     "here": "",
     "moved": "its text has moved",
     "outdated": "its text has changed since",
-    "gone": "its text is gone",
+    "gone": "its text was deleted",
 }
 
 
 class CommentView(NamedTuple):
-    """A comment, or an answer to one."""
+    """A comment, or a reply to one."""
 
     id: str
     author: str
@@ -72,9 +72,9 @@ class CommentView(NamedTuple):
 
 
 class ThreadView(NamedTuple):
-    """A comment with its answers.
+    """A comment with its replies.
 
-    `place` is what it is about, `url` leads there, and `now` says what became of it.
+    `place` is the address of its target, and `url` the link to it. `now` is a note if the text has changed.
     """
 
     remark: CommentView
@@ -86,9 +86,9 @@ class ThreadView(NamedTuple):
 
 
 class ConversationEntry(NamedTuple):
-    """Something that was said or done: a thread, or a sentence with perhaps some words below it.
+    """An event: a thread, or a sentence with an optional text.
 
-    `verdict` is that of a review, and `void` why it does not count.
+    `verdict` is the decision of a review, and `void` the reason why it does not count.
     """
 
     id: str
@@ -102,7 +102,7 @@ class ConversationEntry(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Entries of one page, of `total`; `first` counts from 0, and `before` is that of the page before."""
+    """The entries of one page, of `total`. `first` counts from 0; `before` starts the previous page."""
 
     entries: tuple[ConversationEntry, ...]
     total: int
@@ -111,33 +111,41 @@ class Conversation(NamedTuple):
 
 
 def build_conversation(
-    asked: PageRequest,
-    one: Proposal,
+    request: PageRequest,
+    proposal: Proposal,
     changes: CommitChanges,
     void: Mapping[str, VoidReason],
     first: int | None,
 ) -> Conversation:
-    """Return a page of what is said, from an entry on; the last one where none is named."""
-    numbers = {thread.comment.id: number for number, thread in enumerate(one.content.threads)}
-    events = [event for event in asked.workspace.proposing().list_events(one) if _is_shown(event, numbers)]
+    """Return the page that begins at the entry `first`; the last page for None."""
+    numbers = {thread.comment.id: number for number, thread in enumerate(proposal.content.threads)}
+    events = [
+        event
+        for event in request.workspace.proposal_actions().list_events(proposal)
+        if _is_shown(event, numbers)
+    ]
     last = max(0, len(events) - PAGE)
     first = last if first is None else min(max(0, first), max(0, len(events) - 1))
     page = events[first : first + PAGE]
-    threads = _threads(asked, one, changes, [numbers[event.id] for event in page if event.id in numbers])
-    voids = {bound.review.id: find_void_reason(bound, void) for bound in one.reviews}
-    entries = tuple(_entry(asked, event, threads.get(event.id), voids.get(event.id)) for event in page)
+    threads = _load_threads(
+        request, proposal, changes, [numbers[event.id] for event in page if event.id in numbers]
+    )
+    voids = {bound.review.id: find_void_reason(bound, void) for bound in proposal.reviews}
+    entries = tuple(
+        _build_entry(request, event, threads.get(event.id), voids.get(event.id)) for event in page
+    )
     return Conversation(entries, len(events), first, max(0, first - PAGE))
 
 
 def build_thread_views(
-    asked: PageRequest, one: Proposal, changes: CommitChanges, placed: Sequence[AnchoredThread]
+    request: PageRequest, proposal: Proposal, changes: CommitChanges, placed: Sequence[AnchoredThread]
 ) -> list[ThreadView]:
     """Return the views of threads."""
     sections = {
         (document.path, change.section) for document in changes.documents for change in document.sections
     }
     paths = changes.paths
-    return [_thread(asked, one, thread, sections, paths) for thread in placed]
+    return [_build_thread(request, proposal, thread, sections, paths) for thread in placed]
 
 
 def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
@@ -146,36 +154,40 @@ def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
     return isinstance(event.body, (Reviewed, Submitted, Refreshed, Closed, Reopened, Edited))
 
 
-def _threads(
-    asked: PageRequest, one: Proposal, changes: CommitChanges, numbers: Sequence[int]
+def _load_threads(
+    request: PageRequest, proposal: Proposal, changes: CommitChanges, numbers: Sequence[int]
 ) -> dict[str, ThreadView]:
     if not numbers:
         return {}
     first = min(numbers)
-    found = asked.workspace.reviewing().comments(one, after=first, limit=max(numbers) - first + 1)
-    return {thread.remark.id: thread for thread in build_thread_views(asked, one, changes, found.threads)}
+    found = request.workspace.proposal_reviews().comments(
+        proposal, after=first, limit=max(numbers) - first + 1
+    )
+    return {
+        thread.remark.id: thread for thread in build_thread_views(request, proposal, changes, found.threads)
+    }
 
 
-def _entry(
-    asked: PageRequest, event: Event, thread: ThreadView | None, void: VoidReason | None
+def _build_entry(
+    request: PageRequest, event: Event, thread: ThreadView | None, void: VoidReason | None
 ) -> ConversationEntry:
     entry = ConversationEntry(event.id, format_author(event.author), event.time, thread=thread)
     match event.body:
-        case Reviewed() as words:
+        case Reviewed() as review:
             return entry._replace(
-                sentence=f"{_VERDICTS[words.verdict]}, as of {shorten_id(words.commit)}",
-                text=render_text(asked, words.text) if words.text else None,
-                verdict=words.verdict.value,
+                sentence=f"{_VERDICTS[review.verdict]}, as of {shorten_id(review.commit)}",
+                text=render_text(request, review.text) if review.text else None,
+                verdict=review.verdict.value,
                 void=VOID_REASONS[void] if void is not None else "",
             )
-        case Submitted() as words:
-            return entry._replace(sentence=f"asked for a review of {shorten_id(words.commit)}")
-        case Refreshed() as words:
-            return entry._replace(sentence=f"took in what its target had, up to {shorten_id(words.target)}")
+        case Submitted() as submitted:
+            return entry._replace(sentence=f"requested a review of {shorten_id(submitted.commit)}")
+        case Refreshed() as refreshed:
+            return entry._replace(sentence=f"merged its target at {shorten_id(refreshed.target)}")
         case Closed(text):
-            return entry._replace(sentence="closed this", text=render_text(asked, text) if text else None)
+            return entry._replace(sentence="closed this", text=render_text(request, text) if text else None)
         case Reopened(text):
-            return entry._replace(sentence="reopened this", text=render_text(asked, text) if text else None)
+            return entry._replace(sentence="reopened this", text=render_text(request, text) if text else None)
         case Edited(title, description):
             parts = [
                 *(["the title"] * (title is not None)),
@@ -186,35 +198,39 @@ def _entry(
             return entry
 
 
-def _remark(asked: PageRequest, comment: Comment, path: str) -> CommentView:
+def _build_comment(request: PageRequest, comment: Comment, path: str) -> CommentView:
     return CommentView(
-        comment.id, format_author(comment.author), comment.time, render_text(asked, comment.text, path)
+        comment.id, format_author(comment.author), comment.time, render_text(request, comment.text, path)
     )
 
 
-def _thread(
-    asked: PageRequest,
-    one: Proposal,
+def _build_thread(
+    request: PageRequest,
+    proposal: Proposal,
     placed: AnchoredThread,
     sections: set[tuple[str, str]],
     paths: frozenset[str],
 ) -> ThreadView:
     comment, place = placed.thread.comment, placed.thread.comment.target
     about = place.path if place is not None else ""
-    remark = _remark(asked, comment, about)
-    replies = tuple(_remark(asked, reply, about) for reply in placed.thread.replies)
+    remark = _build_comment(request, comment, about)
+    replies = tuple(_build_comment(request, reply, about) for reply in placed.thread.replies)
     if place is None:
         return ThreadView(remark, replies, "", "", "", "")
     path, slug = place.path, place.slug
     now = ""
     if placed.anchor is not None:
         path, slug = placed.anchor.path, placed.anchor.slug
-        now = _NOW[placed.anchor.status.value]
-    is_gone = placed.anchor is not None and placed.anchor.status.value == "gone"
+        now = _ANCHOR_NOTES[placed.anchor.status.value]
+    is_deleted = placed.anchor is not None and placed.anchor.status.value == "gone"
     if slug is not None and (path, slug) in sections:
-        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + format_element_id(path, slug)
+        url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path, slug)
     elif path in paths:
-        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + format_element_id(path)
+        url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path)
     else:
-        url = "" if is_gone or one.tip is None else asked.urls.at(one.tip).document(path, slug or "")
+        url = (
+            ""
+            if is_deleted or proposal.tip is None
+            else request.urls.at(proposal.tip).document(path, slug or "")
+        )
     return ThreadView(remark, replies, path + (f"#{slug}" if slug else ""), place.quote, now, url)

@@ -1,4 +1,4 @@
-"""The list of proposals: those in a state, the last one first, 50 on a page."""
+"""The list of the proposals in a state, the newest first, 50 on a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 PAGE = 50
-"""Proposals of one page."""
+"""The number of proposals on one page."""
 
 STATES = {
     "open": "In work",
@@ -28,34 +28,34 @@ STATES = {
     "closed": "Closed",
     "all": "All",
 }
-"""What can be listed, and how it is called."""
+"""The filters of the list, with their labels."""
 
 
 class ProposalEntry(NamedTuple):
-    """A proposal in the list. `documents` is how many paths differ; None where nobody can tell."""
+    """A proposal in the list. `documents` is the number of changed paths; None if it is unknown."""
 
     proposal: Proposal
     author: str
     comments: int
     documents: int | None
     approved_by: tuple[str, ...]
-    asked_by: tuple[str, ...]
+    requested_by: tuple[str, ...]
 
 
-def render_proposals_page(asked: PageRequest) -> Response:
-    """Return the list in a state that the query names, from its page on.
+def render_proposals_page(request: PageRequest) -> Response:
+    """Return a page of the proposals in the state that the query names.
 
-    Only what is shown is looked into.
+    Only the proposals on the page are compared with their targets.
     """
-    state = asked.query.get("state", "open")
+    state = request.query.get("state", "open")
     state = state if state in STATES else "open"
-    every = asked.proposals
-    found = select_by_state(every, state)
+    all_proposals = request.proposals
+    found = select_by_state(all_proposals, state)
     last = max(1, -(-len(found) // PAGE))
-    page = min(max(1, _number(asked.query.get("page", ""))), last)
-    shown = [_entry(asked, one) for one in found[(page - 1) * PAGE : page * PAGE]]
-    counts = {name: len(select_by_state(every, name)) for name in STATES}
-    return asked.page(
+    page = min(max(1, _parse_page_number(request.query.get("page", ""))), last)
+    shown = [_build_entry(request, proposal) for proposal in found[(page - 1) * PAGE : page * PAGE]]
+    counts = {name: len(select_by_state(all_proposals, name)) for name in STATES}
+    return request.page(
         "proposals.html",
         states=STATES,
         state=state,
@@ -68,34 +68,38 @@ def render_proposals_page(asked: PageRequest) -> Response:
 
 
 def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return those in a state: all that have not ended are in work, and a branch that is gone is closed."""
+    """Return the proposals in a state: "open" includes drafts, and "closed" those with a deleted branch."""
     match state:
         case "open":
-            return [one for one in proposals if one.is_open]
+            return [proposal for proposal in proposals if proposal.is_open]
         case "closed":
-            return [one for one in proposals if one.state in (ProposalState.CLOSED, ProposalState.GONE)]
+            return [
+                proposal
+                for proposal in proposals
+                if proposal.state in (ProposalState.CLOSED, ProposalState.GONE)
+            ]
         case "all":
             return list(proposals)
         case _:
-            return [one for one in proposals if one.state.value == state]
+            return [proposal for proposal in proposals if proposal.state.value == state]
 
 
-def _entry(asked: PageRequest, one: Proposal) -> ProposalEntry:
+def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
     try:
-        documents: int | None = len(asked.workspace.reviewing().paths(one))
-    except WorkspaceError:  # such as a commit that a shallow clone does not have
+        documents: int | None = len(request.workspace.proposal_reviews().paths(proposal))
+    except WorkspaceError:  # such as a commit that a shallow clone lacks
         documents = None
-    asking = [format_author(bound.review.author) for bound in one.reviews if bound.requests_changes]
-    approving = [format_author(review.author) for review in one.approvals]
+    requesting = [format_author(bound.review.author) for bound in proposal.reviews if bound.requests_changes]
+    approving = [format_author(review.author) for review in proposal.approvals]
     return ProposalEntry(
-        one,
-        format_author(one.content.author),
-        count_comments(one),
+        proposal,
+        format_author(proposal.content.author),
+        count_comments(proposal),
         documents,
         tuple(dict.fromkeys(approving)),
-        tuple(dict.fromkeys(asking)),
+        tuple(dict.fromkeys(requesting)),
     )
 
 
-def _number(text: str) -> int:
+def _parse_page_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1

@@ -1,4 +1,4 @@
-"""The routes of these pages."""
+"""The routes of the pages of proposals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def build_proposal_routes(site: Site) -> list[BaseRoute]:
-    """Return the routes."""
+    """Return the routes of the pages of proposals."""
     return [
         Route("/proposals", answer_get(site, render_proposals_page)),
         Route("/proposals/{id}", answer_get(site, render_proposal_page)),

@@ -1,4 +1,4 @@
-"""One proposal for who is to review it: what it is, what is missing to merge, and what is said of it."""
+"""The page of a proposal: its description, the status of its merge, and its conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
-from workspace.proposals.review.changes import MOST as LOOKED_AT
+from workspace.proposals.review.changes import MOST as MAX_WALKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
 
-_MOST_COMMITS = 20
-_MOST_OVERLAPS = 10
-_MOST_DOCUMENTS = 50
-_GLANCE = 3  # sections whose changes the conversation begins with
-_GLANCED = 1_500  # characters of each of them
+_MAX_COMMITS = 20
+_MAX_OVERLAPS = 10
+_MAX_DOCUMENTS = 50
+_GLANCE_SECTIONS = 3  # changed sections that are shown above the conversation
+_GLANCE_CHARS = 1_500  # of each of them
 
 
 class MergeStatus(NamedTuple):
-    """The answer to "may the viewer merge now?", with sentences for what is missing.
+    """The status of a merge by the caller, with a sentence for each missing requirement.
 
-    `needs_token` is whose token the merge itself needs, where that is not the caller's.
+    `needs_token` describes the owner of the token that the merge needs; empty if the caller's is enough.
     """
 
     is_ready: bool
@@ -44,79 +44,85 @@ class MergeStatus(NamedTuple):
     needs_token: str
 
 
-def render_proposal_page(asked: PageRequest) -> Response:
+def render_proposal_page(request: PageRequest) -> Response:
     """Return the page of a proposal. Raises ProposalNotFound."""
-    one = asked.workspace.proposing().find(asked.path["id"])
-    if one.id != asked.path["id"]:
-        return asked.redirect(asked.urls.proposal(one.id))
-    view = load_view(asked, one)
-    first = asked.query.get("from", "")
-    talk = build_conversation(
-        asked,
-        one,
+    proposal = request.workspace.proposal_actions().find(request.path["id"])
+    if proposal.id != request.path["id"]:
+        return request.redirect(request.urls.proposal(proposal.id))
+    view = load_view(request, proposal)
+    first = request.query.get("from", "")
+    conversation = build_conversation(
+        request,
+        proposal,
         view.changes,
         view.merge_requirements.void_reasons,
         int(first) if first.isascii() and first.isdigit() and len(first) < 7 else None,
     )
-    return asked.page(
+    return request.page(
         "proposal.html",
-        **build_head(asked, one),
+        **build_head(request, proposal),
         view=view,
-        talk=talk,
-        glance=build_diff(view.changes, max_sections=_GLANCE, max_change_chars=_GLANCED),
+        talk=conversation,
+        glance=build_diff(view.changes, max_sections=_GLANCE_SECTIONS, max_change_chars=_GLANCE_CHARS),
         unreviewed=build_diff(view.merge_requirements.unreviewed, id_prefix="unreviewed-")
         if view.merge_requirements.unreviewed is not None
         else None,
         ref=view.changes.tip,
-        merging=build_merge_status(asked, view),
-        merged_by=_merged_by(asked, one),
+        merging=build_merge_status(request, view),
+        merged_by=_merged_by(request, proposal),
         conflicted=_paths(view.preview.conflicts),
-        description=render_text(asked, one.content.description) if one.content.description else None,
-        most_commits=_MOST_COMMITS,
-        looked_at=LOOKED_AT,
-        most_overlaps=_MOST_OVERLAPS,
-        most_documents=_MOST_DOCUMENTS,
+        description=render_text(request, proposal.content.description)
+        if proposal.content.description
+        else None,
+        most_commits=_MAX_COMMITS,
+        looked_at=MAX_WALKED,
+        most_overlaps=_MAX_OVERLAPS,
+        most_documents=_MAX_DOCUMENTS,
     )
 
 
-def load_view(asked: PageRequest, one: Proposal) -> ProposalView:
-    """Return all that is known of a proposal at its tip and its target's, but for what is said of it."""
-    proposing, reviewing = asked.workspace.proposing(), asked.workspace.reviewing()
-    preview = reviewing.preview(one)
+def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:
+    """Return the state of a proposal at its current tip and target, without its conversation."""
+    proposal_actions, proposal_reviews = (
+        request.workspace.proposal_actions(),
+        request.workspace.proposal_reviews(),
+    )
+    preview = proposal_reviews.preview(proposal)
     return ProposalView(
-        one,
-        reviewing.changes(one),
+        proposal,
+        proposal_reviews.changes(proposal),
         preview,
-        proposing.find_merge_blockers(one, preview),
-        reviewing.overlaps(one, asked.proposals) if one.is_open else (),
-        reviewing.commits(one),
+        proposal_actions.find_merge_blockers(proposal, preview),
+        proposal_reviews.overlaps(proposal, request.proposals) if proposal.is_open else (),
+        proposal_reviews.commits(proposal),
         (),
     )
 
 
-def build_head(asked: PageRequest, one: Proposal) -> Mapping[str, Any]:
-    """Return what all pages of a proposal begin with, and what their forms carry."""
+def build_head(request: PageRequest, proposal: Proposal) -> Mapping[str, Any]:
+    """Return the variables of all pages of a proposal: for the header, and for the fields of forms."""
     return {
-        "one": one,
-        "author": format_author(one.content.author),
+        "one": proposal,
+        "author": format_author(proposal.content.author),
         "who": format_author,
         "state_tags": STATE_TAGS,
         "new_key": new_key,
-        "seen_words": digest_text(one),
-        "pull_request": find_link(asked.workspace.proposing().list_events(one)),
-        "is_own": asked.caller.person is not None and one.content.author.is_same(asked.actor.event_author),
-        "may_decide": asked.may_write and one.is_open,
+        "seen_words": digest_text(proposal),
+        "pull_request": find_link(request.workspace.proposal_actions().list_events(proposal)),
+        "is_own": request.caller.person is not None
+        and proposal.content.author.is_same(request.actor.event_author),
+        "may_decide": request.may_write and proposal.is_open,
     }
 
 
 def new_key() -> str:
-    """Return a key for one form: sent twice, what it asks for is done once."""
+    """Return an idempotency key for one form."""
     return secrets.token_hex(16)
 
 
-def digest_text(one: Proposal) -> str:
-    """Return what tells whether a title and description are still those that somebody began to edit."""
-    named = f"{one.content.title}\n{one.content.description}"
+def digest_text(proposal: Proposal) -> str:
+    """Return a digest of the title and description, by which a form detects a concurrent change."""
+    named = f"{proposal.content.title}\n{proposal.content.description}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -129,28 +135,28 @@ STATE_TAGS = {
     ProposalState.CLOSED: ("Closed", "bad"),
     ProposalState.GONE: ("Branch gone", "bad"),
 }
-"""How a state is called, and the class of its tag."""
+"""The label of a state, and the class of its tag."""
 
 
-def build_merge_status(asked: PageRequest, view: ProposalView) -> MergeStatus:
-    """Return what stands between the caller and the merge."""
-    person = asked.caller.person
+def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
+    """Return the status of a merge by the caller."""
+    person = request.caller.person
     missing = [block.message for block in view.merge_requirements.blockers if not block.only_clients]
     needs_token = ""
     if not missing and view.merge_requirements.evaluation is not None:
         block = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
         if block is not None:
             needs_token = describe_needed_token(view) or "a person's token"
-    is_ready = view.proposal.is_open and asked.may_write and not missing and not needs_token
+    is_ready = view.proposal.is_open and request.may_write and not missing and not needs_token
     return MergeStatus(is_ready, tuple(missing), needs_token)
 
 
-def _merged_by(asked: PageRequest, one: Proposal) -> CommitInfo | None:
-    """Return what the merge commit records; None if there is none, or this clone lacks it."""
-    commit = one.merge_record.commit if one.merge_record is not None else None
-    if commit is None or not asked.workspace.exists(commit):
+def _merged_by(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
+    """Return the description of the merge commit; None if there is none, or this clone lacks it."""
+    commit = proposal.merge_record.commit if proposal.merge_record is not None else None
+    if commit is None or not request.workspace.exists(commit):
         return None
-    return describe_commit(asked.workspace.git.commit(commit))
+    return describe_commit(request.workspace.git.commit(commit))
 
 
 def _paths(conflicts: tuple[FileConflict, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Ways around the gate that are known, each by itself, so that no walk need come upon them by chance."""
+"""Known ways to bypass the review gate, one by one, so that no random walk has to find them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def opens(walk: Walk, by: str, merges: str) -> None:
-    """Who opened a proposal approves it."""
+    """Approve a proposal as its author."""
     id = _written(walk, walk.open(by))
     walk.approve(id, by)
     walk.merge(id, merges)
 
 
 def writes(walk: Walk, by: str, merges: str) -> None:
-    """Who committed to a proposal with the git program approves it."""
-    _by_hand(walk, by, merges, amends=False)
+    """Approve a proposal as a person who committed to it with the git program."""
+    _commit_and_approve(walk, by, merges, amends=False)
 
 
 def amends(walk: Walk, by: str, merges: str) -> None:
-    """Who amended an agent's commit, whose author and words Git keeps, approves it."""
-    _by_hand(walk, by, merges, amends=True)
+    """Approve a proposal as a person who amended an agent's commit; Git preserves author and message."""
+    _commit_and_approve(walk, by, merges, amends=True)
 
 
 def forges(walk: Walk, by: str, merges: str) -> None:
-    """An approval in a person's name: without a seal, with one of zeros, with each that was ever given."""
+    """Forge an approval in a person's name: without a seal, with zeros, or with a copied seal."""
     id, log = _written(walk), EventLog(walk.workspace.git)
-    said = [event.body for proposal in walk.all() for event in log.read().events_of(proposal.id).events]
-    seals = [words.seal for words in said if isinstance(words, Reviewed)]
+    bodies = [event.body for proposal in walk.all() for event in log.read().events_of(proposal.id).events]
+    seals = [words.seal for words in bodies if isinstance(words, Reviewed)]
     author = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
     for seal in dict.fromkeys([None, "0" * 96, *seals]):
         words = Reviewed(ReviewDecision.APPROVE, "", walk.tip(id) or "", seal)
@@ -43,7 +43,7 @@ def forges(walk: Walk, by: str, merges: str) -> None:
 
 
 def edits(walk: Walk, by: str, merges: str) -> None:
-    """A proposal is edited once it is approved."""
+    """Edit a proposal after its approval."""
     id = _written(walk)
     walk.approve(id, by)
     _written(walk, id)
@@ -51,17 +51,17 @@ def edits(walk: Walk, by: str, merges: str) -> None:
 
 
 def lifts(walk: Walk, by: str, merges: str) -> None:
-    """A proposal changes the rules, so that it needs nobody; what it protects, too, or nothing else."""
+    """Propose rules that need no approval, with and without a change of a protected path."""
     for text in (NONE, LAX):
         for also in (False, True):
             id = _written(walk) if also else _empty(walk)
-            walk.commit_by_hand(id, by, "docyard.toml", text)
+            walk.commit_with_git(id, by, "docyard.toml", text)
             walk.call("update_proposal", proposal=id, action="merge")
             walk.merge(id, merges)
 
 
 def without_a_token(walk: Walk, by: str, merges: str) -> None:
-    """What is approved is merged by an agent, beside whom a token lies, or by a command without one."""
+    """Merge an approved proposal as an agent with a token in the environment, or by a command without one."""
     id = _written(walk)
     walk.approve(id, by)
     walk.environment.setenv("DOCYARD_TOKEN", walk.secrets[merges])
@@ -71,7 +71,7 @@ def without_a_token(walk: Walk, by: str, merges: str) -> None:
 
 
 def frees(walk: Walk, by: str, merges: str) -> None:
-    """What its type protects loses it, in a batch with what is free, moves, or goes away."""
+    """Remove the type that protects a document: in a batch, by a move, or by a removal."""
     run, free = "notes/run.md", {"operation": "append_content", "file": "free.md", "slug": "calls"}
     untyped = {"operation": "set_metadata", "file": run, "metadata": {"type": None}}
     walk.call("edit_document", operations=[{**free, "content": "Free."}, untyped], mode="each")
@@ -91,10 +91,10 @@ ATTEMPTS: tuple[Callable[[Walk, str, str], None], ...] = (
 )
 
 
-def _by_hand(walk: Walk, by: str, merges: str, *, amends: bool) -> None:
+def _commit_and_approve(walk: Walk, by: str, merges: str, *, amends: bool) -> None:
     id = _written(walk)
     text = f"# API\n\n## Calls\n\nBy hand {walk.chance.randrange(10**6)}.\n"
-    walk.commit_by_hand(id, by, "specs/api.md", text, amends=amends)
+    walk.commit_with_git(id, by, "specs/api.md", text, amends=amends)
     walk.approve(id, by)
     walk.merge(id, merges)
 
@@ -104,7 +104,7 @@ def _empty(walk: Walk) -> str:
 
 
 def _written(walk: Walk, id: str | None = None) -> str:
-    """A proposal, of an agent's unless one is given, in which an agent writes what is protected."""
+    """Write to a protected path in a proposal, in a new one unless `id` is given; return its id."""
     id, title = id or _empty(walk), f"New {walk.chance.randrange(10**6)}"
     walk.call("create_document", doc_type="document", title=title, folder="specs", proposal=id)
     return id

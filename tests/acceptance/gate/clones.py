@@ -1,8 +1,8 @@
 """Three clones of one remote: agents write, people review, and all synchronize, in random order.
 
-Every write carries a word of its own. A person sees the words of the documents that a proposal changes when
-the person approves it. The model holds one promise, and knows nothing of how Docyard keeps it: no word is on
-a governed path of any clone's branch, or of the remote's, that no person has seen.
+Every write has a unique word. A person who approves a proposal sees the words of the documents that it
+changes. The model checks one promise, independently of the implementation: no protected path of any clone's
+branch, or of the remote's, has a word that no person has seen.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TYPE = re.compile(rb"---\n(?:.*\n)*?type: runbook\n(?:.*\n)*?---\n")
 
 @dataclass
 class Clone:
-    """One clone, its tools, and what is known to the person who works there."""
+    """One clone, its tools, and the person who works there."""
 
     repo: Repo
     workspace: Workspace
@@ -65,7 +65,7 @@ class Clone:
 
 
 class Clones:
-    """The clones, and the model of what people have seen."""
+    """The clones, and the words that people have seen."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -107,7 +107,7 @@ class Clones:
     # The model
 
     def check(self) -> None:
-        """Raise AssertionError where a governed path has a word that no person has seen."""
+        """Raise AssertionError if a protected path has a word that no person has seen."""
         for clone in self.clones:
             self._check(clone.workspace.snapshot())
         tip = self.there.git("rev-parse", "main").strip()
@@ -124,15 +124,15 @@ class Clones:
             if path.startswith("specs/") or _TYPE.match(text):
                 unseen = {*_WORD.findall(text)} - self.seen
                 assert not unseen, "\n".join(
-                    [f"{path} at {snapshot.commit} has {unseen}, which nobody saw", *self.story[-60:]]
+                    [f"{path} at {snapshot.commit} has {unseen}, which no person saw", *self.story[-60:]]
                 )
         self._checked.add(snapshot.commit)
 
-    def tell(self, clone: Clone, text: str) -> None:
-        """Keep what was done, for the story of a failure."""
+    def log_step(self, clone: Clone, text: str) -> None:
+        """Record a step for the message of a failure."""
         self.story.append(f"{clone.repo.path.name}: {text}")
 
-    # What agents do
+    # Actions of agents
 
     def word(self) -> str:
         """Return a word that no other write has."""
@@ -140,14 +140,14 @@ class Clones:
         return f"w{self._words}"
 
     def path(self, clone: Clone) -> str:
-        """Return the path of a document, usually one that there is."""
+        """Return the path of a document, usually an existing one."""
         known = list(clone.workspace.snapshot().documents)
         if known and self.chance.random() < 0.9:
             return self.chance.choice(known)
         return f"{self.chance.choice(FOLDERS)}/{self.chance.choice(NAMES)}.md"
 
     def operation(self, clone: Clone) -> dict[str, Any]:
-        """Return an operation that puts a new word somewhere, moves a document, or changes its type."""
+        """Return an operation that writes a new word, moves a document, or changes its type."""
         file, other, slug = self.path(clone), self.path(clone), self.chance.choice(SLUGS)
         word = f"Text {self.word()}.\n"
         new = f"{self.chance.choice(FOLDERS)}/{self.chance.choice(NAMES)}.md"
@@ -176,7 +176,7 @@ class Clones:
         self._call(clone, "edit_document", operations=several, proposal=proposal)
 
     def edit_freely(self, clone: Clone) -> None:
-        """Write directly to a document that nothing protects, above all one that a proposal moves."""
+        """Write directly to an unprotected document, which a proposal may move."""
         documents = clone.workspace.snapshot().documents
         free = [path for path in documents if not path.startswith("specs/")]
         if free:
@@ -185,7 +185,7 @@ class Clones:
             self._call(clone, "edit_document", **operation, slug=slug, content=f"Text {self.word()}.\n")
 
     def other_writers(self, clone: Clone) -> None:
-        """Write by each tool beside edit_document."""
+        """Write with one of the tools other than edit_document."""
         past = clone.repo.git("rev-list", "-n30", "main").split()
         commit, file = self.chance.choice(past), self.path(clone)
         folder = self.chance.choice(FOLDERS)
@@ -200,7 +200,7 @@ class Clones:
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:
-        """Change what brings a document under a rule, which becomes a proposal, and submit it."""
+        """Make a change that needs a proposal, because it moves a document under a rule, and submit it."""
         documents = clone.workspace.snapshot().documents
         free = [path for path in documents if not path.startswith("specs/")]
         if not free or len(self.open_of(clone)) >= MOST_OPEN:
@@ -220,7 +220,7 @@ class Clones:
             self._call(clone, "update_proposal", proposal=answer.data["proposal"], action="submit")
 
     def refresh(self, clone: Clone) -> None:
-        """Bring a proposal and its target together, deciding conflicts for one side."""
+        """Refresh a proposal, and resolve its conflicts for one side."""
         id = self.some(clone)
         answer = self._call(clone, "update_proposal", proposal=id, action="refresh")
         if answer.data.get("code") == "MERGE_CONFLICT":
@@ -241,22 +241,22 @@ class Clones:
         if isinstance(id, str):
             self._met.setdefault(id, len(self._met))
         done = answer.data.get("code") or answer.data.get("proposal") or "done"
-        self.tell(clone, f"{tool} {fields}: {done}")
+        self.log_step(clone, f"{tool} {fields}: {done}")
         self.counts[str(answer.data.get("code") or tool)] += 1
         return answer
 
-    # What people do
+    # Actions of people
 
     def open_of(self, clone: Clone) -> list[Proposal]:
-        """Return the proposals that are in work, in the order in which the walk met them.
+        """Return the open proposals in the order in which the walk met them.
 
         Ids are random, and times have seconds: a walk of the same seed would differ in any other order.
         """
-        found = [one for one in clone.workspace.proposing().list_all() if one.is_open]
+        found = [one for one in clone.workspace.proposal_actions().list_all() if one.is_open]
         return sorted(found, key=lambda one: self._met.get(one.id, 0))
 
     def some(self, clone: Clone) -> str:
-        """Return the id of a proposal that is in work, or one of none."""
+        """Return the id of an open proposal, or an unknown id."""
         found = [one.id for one in self.open_of(clone)]
         return self.chance.choice(found) if found else "none"
 
@@ -265,22 +265,22 @@ class Clones:
         self._call(clone, "update_proposal", proposal=self.some(clone), action="close")
 
     def approve(self, clone: Clone, id: str | None = None) -> None:
-        """Approve a proposal as it is; what it changes has been seen from now on."""
+        """Approve a proposal at its tip, and record the words of its changes as seen."""
         id = id or self.some(clone)
-        proposing = clone.workspace.proposing()
+        proposal_actions = clone.workspace.proposal_actions()
         try:
-            proposal = proposing.find(id)
+            proposal = proposal_actions.find(id)
             if proposal.state is ProposalState.DRAFT:
-                proposing.submit(id, clone.person)
-            proposal = proposing.review(id, clone.person, ReviewDecision.APPROVE).proposal
+                proposal_actions.submit(id, clone.person)
+            proposal = proposal_actions.review(id, clone.person, ReviewDecision.APPROVE).proposal
         except WorkspaceError as error:
-            self.tell(clone, f"approve {id}: {error.code}")
+            self.log_step(clone, f"approve {id}: {error.code}")
             return
-        self.tell(clone, f"approve {id} at {proposal.tip}")
+        self.log_step(clone, f"approve {id} at {proposal.tip}")
         self.counts["approve"] += 1
         assert proposal.tip is not None
         snapshot = clone.workspace.snapshot(proposal.tip)
-        for path in clone.workspace.reviewing().changes(proposal).paths:
+        for path in clone.workspace.proposal_reviews().changes(proposal).paths:
             blob = snapshot.documents.get(path)
             if blob is not None:
                 self.seen.update(_WORD.findall(snapshot.git.blob(blob)))
@@ -289,17 +289,17 @@ class Clones:
         """Merge a proposal as a person."""
         id = id or self.some(clone)
         try:
-            clone.workspace.proposing().merge(id, clone.person)
+            clone.workspace.proposal_actions().merge(id, clone.person)
         except WorkspaceError as error:
             blocks = [block["code"] for block in error.details.get("blocks", ())]
-            self.tell(clone, f"merge {id}: {error.code} {blocks}")
+            self.log_step(clone, f"merge {id}: {error.code} {blocks}")
             self.counts.update(blocks or [error.code])
             return
-        self.tell(clone, f"merge {id}")
+        self.log_step(clone, f"merge {id}")
         self.counts["merge"] += 1
 
     def review(self, clone: Clone) -> None:
-        """Approve a proposal, perhaps write something or synchronize meanwhile, and merge it."""
+        """Approve a proposal, sometimes write or synchronize in between, and merge it."""
         id = self.some(clone)
         self.approve(clone, id)
         if self.chance.random() < 0.5:
@@ -308,7 +308,7 @@ class Clones:
         self.merge(clone, id)
 
     def race(self, clone: Clone) -> None:
-        """Bring a document under a rule in another clone, and write to it here before that is fetched."""
+        """Move a document under a rule in another clone, and write to it here before a fetch."""
         other = self.chance.choice([one for one in self.clones if one is not clone])
         for one in (other, clone):
             self.sync(one)
@@ -329,7 +329,7 @@ class Clones:
         self.sync(clone)
 
     def sync(self, clone: Clone) -> None:
-        """Synchronize; where that is blocked, sometimes decide it for one side, or by new text."""
+        """Synchronize; after a conflict, sometimes resolve it for one side or with new text."""
         choose = self._chooser({}) if self.chance.random() < 0.5 else None
         for _ in range(3):
             reviewed: dict[str, ResolutionChoice] = {}
@@ -344,7 +344,7 @@ class Clones:
                 outcome = f"{error.code} {unreviewed[0]['side'] if unreviewed else ''}".strip()
             else:
                 outcome = "merged" if found.merged else found.state.value
-            self.tell(clone, f"sync, {'deciding' if choose else 'undecided'}: {outcome}")
+            self.log_step(clone, f"sync, {'deciding' if choose else 'undecided'}: {outcome}")
             self.counts[f"sync {outcome}"] += 1
             if not reviewed or self.chance.random() < 0.5:
                 break
@@ -353,7 +353,7 @@ class Clones:
     def _chooser(
         self, reviewed: Mapping[str, ResolutionChoice]
     ) -> Callable[[Sequence[FileConflict]], Resolutions]:
-        """Return what keeps the reviewed side of files, and decides the rest for one side or at random."""
+        """Return a function that selects the reviewed side of files, else one side or a random one."""
         side = self.chance.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -367,7 +367,7 @@ class Clones:
         return choose
 
     def step(self) -> None:
-        """Do something that anybody may try, somewhere, and check the promise."""
+        """Run a random action in a random clone, and check the promise."""
         acts: list[Callable[[Clone], None]] = [
             self.edit,
             self.edit_freely,

@@ -1,8 +1,8 @@
-"""A model that reads the history after each step of a walk, and knows nothing of Docyard's policy.
+"""A model of the review policy, which reads the history after each step of a walk, independently of Docyard.
 
-It knows but what policy must keep: by the rules at its first parent, each commit on the target's way that
-changes what is protected is a merge of a proposal, by a person who may, of just the commit that enough people
-approved with their tokens, none of whom opened it or wrote it by hand.
+By the rules at its first parent, each first-parent commit that changes a protected path must be the merge of
+a proposal. A permitted person merged exactly the commit that enough people approved with their tokens. None
+of these people opened the proposal or committed to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.repositories import Repo
 
 
 class Demand(NamedTuple):
-    """What a rule asks of a change: approvals, of whom, and who may merge; empty lists are for all."""
+    """The requirements of a rule: approvals, approvers, and mergers; an empty list permits all people."""
 
     approvals: int
     approvers: tuple[str, ...]
@@ -25,27 +25,27 @@ class Demand(NamedTuple):
 
 
 class Model:
-    """What is known of approvals, of who opened and wrote what, and what the history may therefore hold."""
+    """The approvals, the authors of proposals and commits, and the check of the history."""
 
     def __init__(self, repo: Repo) -> None:
         self.repo = repo
         self.started = self.checked = repo.head()
         self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, by whom
         self.openers: dict[str, str] = {}  # proposal: e-mail
-        self.hands: dict[str, str] = {}  # commit: e-mail
+        self.committers: dict[str, str] = {}  # commit: e-mail
         self.merging: set[tuple[str, str]] = set()  # proposal, by whom, since the last check
         self.seen: Counter[str] = Counter()
-        self.told: list[str] = []
+        self.log: list[str] = []
 
-    def tell(self, text: str) -> None:
-        """Keep what was done, for the story of a failure."""
-        self.told.append(text)
+    def log_step(self, text: str) -> None:
+        """Record a step for the message of a failure."""
+        self.log.append(text)
 
     def check(self) -> None:
-        """Each commit that came to the target since the last check was allowed to."""
-        way = self.repo.git("rev-list", "--first-parent", "--reverse", f"{self.checked}..main").split()
+        """Check that the policy permits each commit that was added since the last check."""
+        commits = self.repo.git("rev-list", "--first-parent", "--reverse", f"{self.checked}..main").split()
         assert self.repo.git("merge-base", self.checked, "main").strip() == self.checked, "main was rewritten"
-        for commit in way:
+        for commit in commits:
             self._check(commit)
         self.checked = self.repo.git("rev-parse", "main").strip()
         self.merging.clear()
@@ -55,13 +55,13 @@ class Model:
         demands = list(self._demands(before, commit))
         if not demands:
             return
-        story = "\n".join([self.repo.git("show", "--stat", "-m", "--first-parent", commit), *self.told[-12:]])
+        story = "\n".join([self.repo.git("show", "--stat", "-m", "--first-parent", commit), *self.log[-12:]])
         assert len(others) == 1, f"protected, and no merge of a proposal:\n{story}"
         id = re.findall(
             r"^Docyard-Proposal: (\S+)$", self.repo.git("show", "-s", commit).replace("    ", ""), re.M
         )[-1]
         written = self.repo.git("rev-list", f"{before}..{others[0]}").split()
-        own = {self.hands[one] for one in written if one in self.hands} | {self.openers.get(id, "")}
+        own = {self.committers[one] for one in written if one in self.committers} | {self.openers.get(id, "")}
         approved = {by for of, at, by in self.approved if (of, at) == (id, others[0])}
         counting = {by for by in approved if f"{by}@example.org" not in own}
         mergers = {by for of, by in self.merging if of == id}
@@ -70,10 +70,10 @@ class Model:
             assert len(enough) >= demand.approvals, f"{demand}, {enough}:\n{story}"
             may = {by for by in mergers if not demand.mergers or by in demand.mergers}
             assert may, f"{demand}, merged by {mergers}:\n{story}"
-        self.seen["landed"] += 1
+        self.seen["merged"] += 1
 
     def _demands(self, before: str, commit: str) -> Iterator[Demand]:
-        """What the rules of a commit ask of the next one."""
+        """Yield the requirements of the rules of a commit for its child."""
         rules = tomllib.loads(self.repo.git("show", f"{before}:docyard.toml")).get("protect", [])
         names = self.repo.git("diff-tree", "-r", "--no-renames", "--name-only", "-z", before, commit)
         paths = [path for path in names.split("\0") if path]

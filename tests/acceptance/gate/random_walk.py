@@ -1,4 +1,4 @@
-"""A walk of everybody who could get past the gate: agents, people, forgers, at once and one by one."""
+"""A random walk of agents, people and forgers who try to bypass the review gate, also concurrently."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ AGENT = Author(NAME, "ada@example.org", KnownBy.CLIENT, "an agent")
 
 
 class Walk(World):
-    """Agents and people, who try whatever chance has them try."""
+    """Agents and people with random actions."""
 
     # Tools
 
     def edit(self) -> None:
-        """One operation, or a batch of several, directly or in a proposal."""
+        """Make one operation, or a batch, directly or in a proposal."""
         proposal = self._maybe(self.some())
         common: dict[str, Any] = {
             "proposal": proposal,
@@ -43,7 +43,7 @@ class Walk(World):
         self.call("edit_document", operations=several, mode=self.chance.choice(["each", "all"]), **common)
 
     def operation(self) -> dict[str, Any]:
-        """An operation with fields that often fit."""
+        """Return an operation whose fields are often valid."""
         file, other, slug = self.path(), self.path(), self.chance.choice(SLUGS)
         word = f"Word {self.chance.randrange(10**6)}."
         folder = self.chance.choice(["specs", "notes", "specs/deep"])
@@ -66,7 +66,7 @@ class Walk(World):
         )
 
     def other_writers(self) -> None:
-        """Every writer beside edit_document."""
+        """Write with one of the tools other than edit_document."""
         file, proposal = self.path(), self._maybe(self.some())
         past = self.repo.git("rev-list", "--all", "--not", f"{self.model.started}^@").split()
         commit, number = self.chance.choice(past), self.chance.randrange(10**6)
@@ -87,7 +87,7 @@ class Walk(World):
         self.call(tool, proposal=proposal, message=message, **fields)
 
     def agent_on_proposal(self) -> None:
-        """What an agent does with proposals, what it may not do among it."""
+        """Run a random action of an agent on a proposal, permitted or not."""
         if self.chance.random() < 0.2:
             self.call("create_proposal", title=f"P {self.chance.randrange(10**6)}", description="Why.")
             return
@@ -98,11 +98,11 @@ class Walk(World):
     # People
 
     def commands(self) -> None:
-        """Commands that may write to the served branch."""
+        """Run a command that may write to the served branch."""
         self.run(*self.chance.choice(COMMANDS))
 
     def approve(self, id: str | None = None, by: str | None = None) -> None:
-        """A person approves what a proposal is now."""
+        """Approve a proposal at its tip as a person."""
         id, by = id or self.some(), by or self.chance.choice(PEOPLE)
         tip = self.tip(id)
         if tip is None:
@@ -111,14 +111,14 @@ class Walk(World):
             self.model.approved.add((id, tip, by))
 
     def merge(self, id: str | None = None, by: str | None = None) -> int:
-        """Somebody, with a token or without, has a proposal merged."""
+        """Merge a proposal, with or without a token."""
         id, by = id or self.some(), by or self.chance.choice([*PEOPLE, None])
         if by:
             self.model.merging.add((id, by))
         return self.run("proposals", "merge", id, by=by)
 
     def change_their_mind(self) -> None:
-        """A person asks for changes, or loses the token and gets another: earlier approvals are void."""
+        """Request changes, or replace a token; either makes earlier approvals of the person void."""
         by, id = self.chance.choice(PEOPLE), self.some()
         if self.chance.random() < 0.7:
             if self.run("proposals", "request-changes", id, "-m", "No.", by=by) == 0:
@@ -129,7 +129,7 @@ class Walk(World):
         self.model.approved = {one for one in self.model.approved if one[2] != by}
 
     def commands_on_proposal(self) -> None:
-        """The rest of what a person does with a proposal, and what opens one in Git's own name."""
+        """Run another command on a proposal, or create one with or without a token."""
         by = self.chance.choice([*PEOPLE, None])
         action = self.chance.choice(["refresh", "submit", "close", "reopen", "create"])
         if action == "create":
@@ -138,7 +138,7 @@ class Walk(World):
         self.run("proposals", action, self.some(), by=by)
 
     def open(self, by: str | None) -> str:
-        """A person opens a proposal; its id."""
+        """Create a proposal as a person and return its id."""
         before = {one.id for one in self.all()}
         assert self.run("proposals", "create", "By hand", "-d", "Why.", by=by) == 0
         [new] = {one.id for one in self.all()} - before
@@ -146,12 +146,12 @@ class Walk(World):
         return new
 
     def attempt(self) -> None:
-        """One of the known ways around the gate."""
+        """Try one of the known ways to bypass the gate."""
         by, merges = self.chance.sample(PEOPLE, 2)
         self.chance.choice(ATTEMPTS)(self, by, merges)
 
-    def hand(self) -> None:
-        """A person commits to a proposal's branch with the git program: on top of it, or in its place."""
+    def commit_to_proposal(self) -> None:
+        """Commit to a proposal's branch with the git program: on its tip, or on main instead."""
         path, text = self.chance.choice(
             [
                 ("docyard.toml", self.chance.choice([RULES, LAX, STRICT, NONE])),
@@ -161,36 +161,36 @@ class Walk(World):
             ]
         )
         base = self.chance.choice([None, None, "refs/heads/main"])
-        self.commit_by_hand(self.some(), self.chance.choice(PEOPLE), path, text, base=base)
+        self.commit_with_git(self.some(), self.chance.choice(PEOPLE), path, text, base=base)
 
-    def commit_by_hand(
+    def commit_with_git(
         self, id: str, by: str, path: str, text: str, *, base: str | None = None, amends: bool = False
     ) -> None:
-        """A commit of a file on a proposal's tip, on another `base`, or in place of the tip.
+        """Commit a file on a proposal's tip, on `base`, or in place of the tip.
 
-        Git keeps the author of what is amended, and its words, with all that Docyard says there.
+        An amended commit has the author and the message of the old one, with Docyard's trailers.
         """
         proposal = self.one(id)
         if proposal is None or proposal.tip is None:
             return
-        branch, who = f"refs/heads/{proposal.content.branch}", f"{by} <{by}@example.org>"
+        branch, committer = f"refs/heads/{proposal.content.branch}", f"{by} <{by}@example.org>"
         author, time, words = self.repo.git("log", "-1", "--format=%an <%ae>%n%at%n%B", branch).split("\n", 2)
         if not amends:
-            author, words = who, "Hand"
+            author, words = committer, "Hand"
         lines = [
             f"commit {branch}",
             f"author {author} {time} +0000",
-            f"committer {who} {int(time) + 1} +0000",
+            f"committer {committer} {int(time) + 1} +0000",
         ]
         lines += [f"data {len(words.encode())}", words, f"from {base or branch}{'^' if amends else '^0'}"]
         lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text, ""]
         command = ["git", "fast-import", "--quiet", "--force"]
         subprocess.run(command, cwd=self.repo.path, input="\n".join(lines), text=True, check=True)
-        self.model.hands[self.repo.git("rev-parse", branch).strip()] = f"{by}@example.org"
-        self.model.tell(f"{by} wrote {path} to {id} by hand, on {base or branch}")
+        self.model.committers[self.repo.git("rev-parse", branch).strip()] = f"{by}@example.org"
+        self.model.log_step(f"{by} wrote {path} to {id} by hand, on {base or branch}")
 
     def forge(self) -> None:
-        """An event in another's name, as anyone can push one: without a seal, or with that of another."""
+        """Append an event in another person's name, without a seal or with a copied one."""
         proposal, other = self.one(self.some()), self.one(self.some())
         if proposal is None or other is None or proposal.tip is None:
             return
@@ -205,13 +205,13 @@ class Walk(World):
         try:
             EventLog(self.workspace.git).append(proposal.id, [words], token, tool="forger", client="forger")
         except WorkspaceError as error:
-            self.model.tell(f"forged, refused: {error.code}")
-        self.model.tell(f"forged {words.kind} of {proposal.id} in the name of {by}")
+            self.model.log_step(f"forged, refused: {error.code}")
+        self.model.log_step(f"forged {words.kind} of {proposal.id} in the name of {by}")
 
     # At once
 
     def race(self) -> None:
-        """Two processes' worth of workspaces act at the same moment on one proposal."""
+        """Run two actions on one proposal concurrently, each in its own workspace."""
         id = self.some()
         tip, by = self.tip(id), self.chance.choice(PEOPLE)
         person = next(one for one in self.tokens.list() if one.token == by)
@@ -243,29 +243,29 @@ class Walk(World):
         for thread in threads:
             thread.join()
         assert not failed, failed
-        self.model.tell(f"{by} and others at once on {id}")
+        self.model.log_step(f"{by} and others at once on {id}")
 
     def _actor(self, person: Person | None) -> Actor:
         return Actor(AGENT, "race", "race", person)
 
     def _merge(self, id: str, person: Person) -> None:
-        Workspace.open(self.repo.path, durable=False).proposing().merge(id, self._actor(person))
+        Workspace.open(self.repo.path, durable=False).proposal_actions().merge(id, self._actor(person))
 
     def _approve(self, id: str, tip: str | None, person: Person) -> None:
         if tip is None:
             return
-        proposing = Workspace.open(self.repo.path, durable=False).proposing()
-        proposing.review(id, self._actor(person), ReviewDecision.APPROVE, commit=tip)
+        proposal_actions = Workspace.open(self.repo.path, durable=False).proposal_actions()
+        proposal_actions.review(id, self._actor(person), ReviewDecision.APPROVE, commit=tip)
         self.model.approved.add((id, tip, person.token))
 
     def _refresh(self, id: str) -> None:
-        Workspace.open(self.repo.path, durable=False).proposing().refresh(id, self._actor(None))
+        Workspace.open(self.repo.path, durable=False).proposal_actions().refresh(id, self._actor(None))
 
     def _maybe(self, value: str) -> str | None:
         return self.chance.choice([value, None])
 
     def step(self) -> None:
-        """Something that anybody may try."""
+        """Run a random action, and check the history."""
         acts: list[Callable[[], object]] = [
             self.edit,
             self.other_writers,
@@ -276,7 +276,7 @@ class Walk(World):
             self.through,
             self.change_their_mind,
             self.commands_on_proposal,
-            self.hand,
+            self.commit_to_proposal,
             self.forge,
             self.race,
             self.attempt,
@@ -286,11 +286,11 @@ class Walk(World):
         self.model.check()
 
     def through(self) -> None:
-        """A proposal is approved by all, perhaps moved by somebody since, and merged."""
+        """Approve a proposal by all people, sometimes change it, and merge it."""
         id = self.some()
         for by in PEOPLE:
             self.approve(id, by)
         if self.chance.random() < 0.5:
-            self.chance.choice([self.hand, self.forge, self.change_their_mind, self.edit])()
+            self.chance.choice([self.commit_to_proposal, self.forge, self.change_their_mind, self.edit])()
             self.model.check()
         self.merge(id, self.chance.choice(PEOPLE))

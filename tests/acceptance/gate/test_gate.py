@@ -19,11 +19,11 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:
-    """First what must work, then each way around the gate that is known, and then whatever chance brings."""
+    """Run a permitted merge, then each known way to bypass the gate, then random steps."""
     walk = Walk(folder, environment, seed)
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": "Listed."}
-    became = walk.call("edit_document", **edit)
-    id = str(became.data["proposal"])
+    answer = walk.call("edit_document", **edit)
+    id = str(answer.data["proposal"])
     walk.model.check()
     assert walk.model.checked == walk.model.started
     assert walk.merge(id, "bea") != 0
@@ -31,11 +31,11 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: in
     walk.approve(id, "cyd")
     assert walk.merge(id, "bea") == 0
     walk.model.check()
-    assert walk.model.seen == {"became": 1, "landed": 1}
+    assert walk.model.seen == {"proposed": 1, "merged": 1}
     for attempt in ATTEMPTS:
         attempt(walk, "cyd", "bea")
         walk.model.check()
-    assert walk.model.seen["landed"] == 1, "one of the ways led around the gate, by what the model cannot see"
+    assert walk.model.seen["merged"] == 1, "an attempt bypassed the gate unseen by the model"
     for _ in range(steps):
         walk.step()
     assert walk.repo.fsck() == ""
@@ -58,4 +58,4 @@ def test_long_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seed: int
 ) -> None:
     walk = run_walk(tmp_path, monkeypatch, seed, 300)
-    assert min(walk.model.seen["became"], walk.model.seen["landed"]) > 5
+    assert min(walk.model.seen["proposed"], walk.model.seen["merged"]) > 5

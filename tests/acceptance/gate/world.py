@@ -49,7 +49,7 @@ PEOPLE = ("ada", "bea", "cyd")
 
 
 class World:
-    """What there is, and the ways to it; the model sees who took which."""
+    """A repository, two toolboxes, people with tokens, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -73,33 +73,35 @@ class World:
         return call
 
     def token(self, name: str) -> str:
-        """A new token of a person; its secret."""
+        """Create a token of a person and return its secret."""
         return self.tokens.add(name, name.title(), f"{name}@example.org")
 
     def call(self, tool: str, /, **given: object) -> Answer:
-        """Call a tool of one of two servers; what is None is left out."""
+        """Call a tool of one of two servers; arguments that are None are omitted."""
         fields = {name: value for name, value in given.items() if value is not None}
         answer = self.chance.choice(self.boxes)(tool, **fields)
-        self.model.tell(f"{tool} {fields}: {answer.data.get('code') or answer.data.get('note') or 'done'}")
-        self.model.seen["became"] += "note" in answer.data and "proposal" in answer.data
+        self.model.log_step(
+            f"{tool} {fields}: {answer.data.get('code') or answer.data.get('note') or 'done'}"
+        )
+        self.model.seen["proposed"] += "note" in answer.data and "proposal" in answer.data
         return answer
 
     def run(self, *arguments: str, by: str | None = None) -> int:
-        """Run a command as one who has set a token, or none."""
+        """Run a command with the token of a person, or without one."""
         self.environment.setenv("DOCYARD_TOKEN", self.secrets[by] if by else "")
         code = main([*arguments, "-C", str(self.repo.path)])
         assert code != Exit.USAGE, arguments
-        self.model.tell(f"{by}: {' '.join(arguments)}: {code}")
+        self.model.log_step(f"{by}: {' '.join(arguments)}: {code}")
         return code
 
     def all(self) -> tuple[Proposal, ...]:
-        return self.workspace.proposing().list_all()
+        return self.workspace.proposal_actions().list_all()
 
     def one(self, id: str) -> Proposal | None:
         return next((one for one in self.all() if one.id == id), None)
 
     def some(self) -> str:
-        """A proposal's id, one of the last few most often."""
+        """Return the id of a proposal, most often a recent one."""
         found = [
             one.id
             for one in self.all()
@@ -112,7 +114,7 @@ class World:
         return proposal.tip if proposal else None
 
     def path(self) -> str:
-        """A document of main, or one that was there."""
+        """Return the path of a document of main, or of a removed one."""
         return self.chance.choice(
             [*PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
         )

@@ -1,4 +1,4 @@
-"""Five proposals of two agents over ten documents, from the first write to a fresh clone with their words."""
+"""Five proposals of two agents on ten documents, from the first write to a fresh clone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests import repositories, warm
-from tests.acceptance.server import Server, serving, surroundings
+from tests import preloaded, repositories
+from tests.acceptance.server import Server, serving, user_environment
 from tests.repositories import Repo
 
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
@@ -35,20 +35,20 @@ None are retried.
 
 
 class Person:
-    """Somebody at a terminal, in the repository's folder, with a token."""
+    """A person at a terminal in the repository, with a token."""
 
     def __init__(self, repo: Repo, home: Path) -> None:
         self._folder = repo.path
-        self._variables = {**surroundings(home), "COLUMNS": "100"}
+        self._variables = {**user_environment(home), "COLUMNS": "100"}
 
     def use_token(self, secret: str) -> None:
-        """From now on the token is in the person's environment."""
+        """Set the token in the person's environment."""
         self._variables["DOCYARD_TOKEN"] = secret
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
-        """Runs a command of docyard, and returns what it prints."""
+        """Run a command of docyard and return its output."""
         done = subprocess.run(
-            [*warm.python(), "-m", "docyard", *arguments],
+            [*preloaded.python(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
             capture_output=True,
@@ -59,12 +59,12 @@ class Person:
         return done.stdout + done.stderr
 
     def run_json(self, *arguments: str) -> Any:
-        """What a command prints as data."""
+        """Run a command with --json and return its data."""
         return json.loads(self.run(*arguments, "--json"))
 
 
 class Scene(NamedTuple):
-    """A repository, two agents that serve it to themselves, one by the older protocol, and a person."""
+    """A repository, two agents with their own servers, one with the older protocol, and a person."""
 
     repo: Repo
     one: Server
@@ -77,17 +77,17 @@ class Scene(NamedTuple):
 def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
     documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
     repo = repositories.normal(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
-    with serving(repo.path, home) as one, serving(repo.path, home, era="legacy") as other:
+    with serving(repo.path, home) as one, serving(repo.path, home, protocol="legacy") as other:
         yield Scene(repo, one, other, Person(repo, home), home)
 
 
 def document_path(number: int) -> str:
-    """The path of a document."""
+    """Return the path of a document."""
     return f"specs/service-{number}.md"
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers to a call that succeeds."""
+    """Call a tool, which must succeed, and return its data."""
     reply = agent.call(tool, **arguments)
     assert not reply.is_error, reply.data
     assert reply.data["next_step"]
@@ -95,7 +95,7 @@ def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def open_proposal(agent: Server, title: str, *operations: dict[str, Any]) -> str:
-    """A proposal with some edits, submitted."""
+    """Create and submit a proposal with some edits; return its id."""
     id: str = call_tool(agent, "create_proposal", title=title, description=f"Because of {title}.")["proposal"]
     call_tool(agent, "edit_document", proposal=id, operations=list(operations), mode="all")
     call_tool(agent, "update_proposal", proposal=id, action="submit")
@@ -103,7 +103,7 @@ def open_proposal(agent: Server, title: str, *operations: dict[str, Any]) -> str
 
 
 def section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
-    """An edit that replaces the text of a section that the agent has read."""
+    """Return an edit that replaces the text of a section that the agent has read."""
     return {
         "operation": "replace_text",
         "file": document_path(number),
@@ -116,7 +116,7 @@ def section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
 def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path: Path) -> None:
     one, other, person = scene.one, scene.other, scene.person
 
-    # Two agents make five proposals; the last is a direct write of what is protected.
+    # Two agents make five proposals; the last is a direct write to a protected path.
     limits = open_proposal(
         one,
         "Raise the limits",
@@ -154,7 +154,7 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
     every = [direct, tasks, errors, lower, limits]
     assert [found["proposal"] for found in call_tool(one, "view_proposal")["proposals"]] == every
 
-    # They are told where they meet, and what a proposal adds is found there alone.
+    # Overlaps are reported, and a search in a proposal finds its additions.
     overlaps = call_tool(other, "view_proposal", proposal=lower)["overlaps"]
     assert [found["proposal"] for found in overlaps] == [limits]
     assert overlaps[0]["addresses"] == [f"{document_path(2)}#limits"]
@@ -206,7 +206,7 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
     assert refused.is_error
     assert refused.data["code"] == "NEEDS_PERSON"
 
-    # Approved, and merged; what the other agent proposes is in conflict now, and says so before anyone tries.
+    # After the merge, the proposal of the other agent is in conflict, and its view shows that.
     person.run("proposals", "approve", limits, "-m", "Good.")
     person.run("proposals", "merge", limits)
     assert scene.repo.git("show", f"main:{document_path(1)}").count("Two hundred requests.") == 1
@@ -231,18 +231,18 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
     assert "\nAll.\n" in text
     assert "<<<<" not in text
 
-    # The history reads well, and says who approved nothing twice: a merge for each proposal, in order.
+    # The history has one merge for each proposal, in order, with its approvers.
     graph = scene.repo.git("log", "--graph", "--oneline", "main")
-    way = scene.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
-    assert len(way) == 1 + len(every), graph
-    assert "🎉 Measured" in way[1], graph
+    subjects = scene.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
+    assert len(subjects) == 1 + len(every), graph
+    assert "🎉 Measured" in subjects[1], graph
     assert scene.repo.git("fsck", "--strict") == ""
 
-    # An ordinary clone has every proposal with its words.
+    # An ordinary clone has every proposal with its discussion.
     scene.repo.git("clone", "-q", str(scene.repo.path), str(tmp_path / "clone"))
     newcomer = Person(Repo(tmp_path / "clone"), scene.home)
     listed = newcomer.run_json("proposals", "list", "--state", "all")["proposals"]
     assert {found["proposal"]: found["state"] for found in listed} == dict.fromkeys(every, "merged")
     words = newcomer.run("proposals", "show", limits)
-    for said in ("Because of Raise the limits.", "Per minute?", "Yes.", "Say per what.", "Good.", "Ana Li"):
-        assert said in words
+    for text in ("Because of Raise the limits.", "Per minute?", "Yes.", "Say per what.", "Good.", "Ana Li"):
+        assert text in words

@@ -1,4 +1,4 @@
-"""`docyard sync` as a process of its own, and what it says."""
+"""`docyard sync` as a process, and its output."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from tests import repositories, warm
-from tests.acceptance.clients import patient, until
+from tests import preloaded, repositories
+from tests.acceptance.clients import start_slow_lock_server, until
 from tests.repositories import Repo
 from tests.stdio_client import call_line, line_of
 
 
 @pytest.fixture
 def there(tmp_path: Path) -> Repo:
-    """A bare repository."""
+    """Return a bare repository."""
     return repositories.bare(tmp_path / "docs.git")
 
 
 @pytest.fixture
 def here(there: Repo, tmp_path: Path) -> Repo:
-    """A clone of it."""
+    """Return a clone of the bare repository."""
     return repositories.cloned(there, tmp_path / "here")
 
 
@@ -36,7 +36,7 @@ def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.Complet
     }
     env |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
-        [*warm.python(), "-m", "docyard", "sync", *arguments],
+        [*preloaded.python(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
         env=env,
         capture_output=True,
@@ -45,7 +45,7 @@ def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.Complet
     )
 
 
-def told(repo: Repo, *arguments: str) -> dict[str, Any]:
+def run_json(repo: Repo, *arguments: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(docyard(repo, "--json", *arguments).stdout)
     return data
 
@@ -59,7 +59,7 @@ def test_sync_transfers_commits_between_clones(here: Repo, there: Repo, tmp_path
     assert f"main is up to date with origin at {ours[:12]}." in pushed.stdout
 
     other = Repo(tmp_path / "other")
-    found = told(other)
+    found = run_json(other)
     assert (found["state"], found["commit"], found["remote_commit"]) == ("level", ours, ours)
     assert (found["followed"], found["pushed"], found["unpushed"]) == (True, 0, None)
     assert (other.path / "a.md").read_text() == "# A\n"
@@ -71,13 +71,13 @@ def test_fetch_only_reports_unpushed_commits(here: Repo) -> None:
     done = docyard(here, "--fetch")
     assert done.returncode == 0
     assert done.stdout.startswith("1 commit not pushed to origin, since ")
-    found = told(here, "--fetch")
+    found = run_json(here, "--fetch")
     assert (found["state"], found["unpushed"]["commits"], found["unpushed"]["more"]) == ("ahead", 1, False)
 
 
 @pytest.fixture
 def conflicting(here: Repo, there: Repo, tmp_path: Path) -> Repo:
-    """A clone that has changed what the remote has changed, differently, and something else."""
+    """Return a clone whose commit conflicts with one of the remote, and changes another file."""
     there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
     other = Repo(tmp_path / "other")
     other.git("config", "user.name", "Bo")
@@ -113,14 +113,14 @@ def test_conflicts_are_resolved_for_one_side(conflicting: Repo, there: Repo) -> 
 
 
 def test_conflicts_are_resolved_by_file(conflicting: Repo, tmp_path: Path) -> None:
-    data = told(conflicting)
+    data = run_json(conflicting)
     (conflict,) = data["conflicts"]
     assert conflict["file"] == "README.md"
     assert (conflict["ours"].strip(), conflict["theirs"].strip()) == ("Ours.", "Theirs.")
     conflict |= {"choice": "content", "content": conflict["ours"].replace("Ours", "Both")}
     file = tmp_path / "decided.json"
     file.write_text(json.dumps(data))
-    found = told(conflicting, "--resolve", str(file))
+    found = run_json(conflicting, "--resolve", str(file))
     assert (found["state"], found["merged"], found["conflicts"]) == ("level", conflicting.head(), [])
     assert (conflicting.path / "README.md").read_text() == "# Example\n\nBoth.\n"
 
@@ -135,7 +135,7 @@ def test_new_content_in_resolution_is_checked_by_policy(here: Repo, there: Repo,
     other.commit({"README.md": "# Example\n\nTheirs.\n"})
     other.git("push", "-q")
     ours = here.commit({"README.md": "# Example\n\nOurs.\n"})
-    data = told(here)
+    data = run_json(here)
     data["conflicts"][0] |= {"choice": "content", "content": "Nobody has seen this.\n"}
     file = tmp_path / "decided.json"
     file.write_text(json.dumps(data))
@@ -155,11 +155,11 @@ def test_errors_contain_commands(here: Repo, tmp_path: Path) -> None:
         assert done.returncode == 3
         assert message in done.stderr
         assert fix in done.stderr
-    here.git("remote", "set-url", "origin", str(tmp_path / "gone.git"))
-    gone = docyard(here)
-    assert gone.returncode == 3
-    assert "origin" in gone.stderr
-    assert str(tmp_path) not in gone.stderr
+    here.git("remote", "set-url", "origin", str(tmp_path / "missing.git"))
+    failed = docyard(here)
+    assert failed.returncode == 3
+    assert "origin" in failed.stderr
+    assert str(tmp_path) not in failed.stderr
     here.git("remote", "remove", "origin")
     assert "git remote add" in docyard(here).stderr
     here.git("remote", "add", "x", "ext::sh -c 'touch pwned'")
@@ -181,7 +181,7 @@ def test_credential_file_readable_by_others_is_refused(here: Repo, tmp_path: Pat
 
 
 def push_from_other_clone(there: Repo, folder: Path, files: dict[str, str]) -> str:
-    """A commit that another clone has pushed."""
+    """Push a commit from another clone."""
     there.git("clone", "-q", str(there.path), str(folder))
     other = Repo(folder)
     other.git("config", "user.name", "Bo")
@@ -194,7 +194,7 @@ def push_from_other_clone(there: Repo, folder: Path, files: dict[str, str]) -> s
 def test_server_fetches_and_notifies_subscribers(here: Repo, there: Repo, tmp_path: Path) -> None:
     here.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
     here.git("push", "-q")
-    wire = patient(here.path, tmp_path / "home")
+    wire = start_slow_lock_server(here.path, tmp_path / "home")
     document = "doc:///README.md"
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -209,15 +209,15 @@ def test_server_fetches_and_notifies_subscribers(here: Repo, there: Repo, tmp_pa
     assert (here.path / "README.md").read_text() == "# Example\n\nA heron.\n"
     assert "README.md" in str(wire.call(3, "search_docs", {"query": "heron"}))
     wire.close_input()
-    assert wire.ended() == (0, "")
+    assert wire.wait_for_exit() == (0, "")
 
 
 def test_server_with_no_sync_does_not_fetch(here: Repo, there: Repo, tmp_path: Path) -> None:
     before = there.git("rev-parse", "main").strip()
     here.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
-    wire = patient(here.path, tmp_path / "home", "--no-sync")
-    told = wire.call(1, "list_documents", {})["result"]["structuredContent"]
-    assert told["unpushed"]["commits"] == 1
+    wire = start_slow_lock_server(here.path, tmp_path / "home", "--no-sync")
+    status = wire.call(1, "list_documents", {})["result"]["structuredContent"]
+    assert status["unpushed"]["commits"] == 1
     wire.close_input()
-    assert wire.ended() == (0, "")
+    assert wire.wait_for_exit() == (0, "")
     assert there.git("rev-parse", "main").strip() == before

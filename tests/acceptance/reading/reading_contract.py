@@ -1,4 +1,4 @@
-"""The JSON schemas that clients of the reading tools were promised, as they were written down."""
+"""The JSON schemas of the reading tools, as promised to clients."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ SECTION_ERROR = _object(
 
 
 def every_field(schema: Schema) -> Schema:
-    """The same schema with nothing left out: where a field is promised, it is there."""
+    """Return the schema with every field required."""
     properties = schema.get("properties")
     if not properties:
         return schema

@@ -1,4 +1,4 @@
-"""A read-only server offers no writers and changes no byte of the repository."""
+"""A read-only server, which offers no writing tools and changes no byte of the repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILES = {
 
 
 def compute_digest(folder: Path) -> str:
-    """A hash over every file's path, mode, time and bytes, the index's own folder aside."""
+    """Return a hash of every file's path, mode, time and bytes, except the search index."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_relative_to(folder / ".git" / "docyard") or not path.is_file():

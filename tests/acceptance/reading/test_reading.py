@@ -1,4 +1,4 @@
-"""The reading tools as a client meets them: every promised field, and every file that cannot be read."""
+"""The reading tools through a client: every promised field, and every unreadable file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Files of many kinds, among them those that cannot be read."""
+    """Return a repository with files of many kinds, also unreadable ones."""
     folder = tmp_path_factory.mktemp("reading")
     (folder / "outside.md").write_text("# Outside\n")
     repo = normal(folder / "docs", FILES)
@@ -75,14 +75,14 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    """A server for readers; it lives on whatever it is asked."""
+    """Yield a server that no test stops."""
     with serving(repo.path, home, "--toolsets", "search,reading") as server:
         yield server
         assert not server.call("list_sections", file_path="short.md").is_error
 
 
 def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
-    """The data of an answer that holds every field of a schema, and what every answer holds."""
+    """Return the data of an answer after a check that it has every field of a schema."""
     Draft202012Validator(every_field(schema)).validate(reply.data)
     assert json.loads(reply.text) == reply.data
     assert reply.data["commit"] == repo.head()
@@ -90,7 +90,7 @@ def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
 
 
 def follow(server: Server, reply: Reply) -> Reply:
-    """What the call answers that an answer names."""
+    """Make the call that an answer suggests, and return its answer."""
     found = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
     assert found, reply.data["next_step"]
     return server.call(found[1], **json.loads(found[2]))
@@ -239,7 +239,7 @@ def test_unreadable_file_returns_error(
 
 
 def check_error(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
-    """An error has the promised fields, names nothing of the machine, and its example works."""
+    """Check that an error has the promised fields, no local path, and an example that works."""
     schema = SECTION_ERROR if tool == "read_section" else ERROR
     data = check_fields(reply, schema, repo)
     assert reply.is_error

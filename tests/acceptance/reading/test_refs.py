@@ -15,7 +15,7 @@ FILES = {"api.md": "# API\n\nOld words.\n\n## Usage\n\nThe heron.\n", "other.md"
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """A document that was tagged, rewritten and then renamed."""
+    """Return a document that was tagged, rewritten and then renamed."""
     found = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
     found.git("tag", "v1")
     found.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})

@@ -1,4 +1,4 @@
-"""Resources through a real client, in both protocol eras: listed, read, and told of when they change."""
+"""Resources through a real client, in both protocol versions: lists, reads, and notifications of changes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextResourceContents
 
-from tests import warm
-from tests.acceptance.clients import LIST, Heard, connected, patient, watching
-from tests.acceptance.server import Era, surroundings
+from tests import preloaded
+from tests.acceptance.clients import LIST, EventRecorder, connected, start_slow_lock_server, watching
+from tests.acceptance.server import ProtocolVersion, user_environment
 from tests.repositories import Repo, normal
 from tests.stdio_client import line_of
 from tools.resources.list import PAGE_SIZE, TEMPLATES
 
 pytestmark = [
     pytest.mark.anyio,
-    # What the handshake era has is deprecated, and served as long as there are hosts that speak it.
+    # The subscriptions of the handshake protocol are deprecated, but hosts still use them.
     pytest.mark.filterwarnings("ignore:resources/.* is removed"),
 ]
 
@@ -31,7 +31,7 @@ DOCUMENT, INSTALL, USE = (
     "doc:///guides/setup.md#install",
     "doc:///guides/setup.md#use",
 )
-QUIET = 0.4  # seconds in which what must not come would have come
+QUIET = 0.4  # seconds without an unexpected message
 
 
 @pytest.fixture
@@ -48,8 +48,10 @@ def text_of(part: object) -> tuple[str, dict[str, Any]]:
     return part.text, part.meta or {}
 
 
-async def test_documents_are_listed_and_read_exactly_as_stored(repo: Repo, home: Path, era: Era) -> None:
-    async with connected(home, era, options(repo)) as client:
+async def test_documents_are_listed_and_read_exactly_as_stored(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
+    async with connected(home, protocol, options(repo)) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.resources is not None
@@ -75,9 +77,11 @@ async def test_documents_are_listed_and_read_exactly_as_stored(repo: Repo, home:
         ]
 
 
-async def test_sections_refs_and_moved_addresses_are_readable(repo: Repo, home: Path, era: Era) -> None:
+async def test_sections_refs_and_moved_addresses_are_readable(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
     first = repo.head()
-    async with connected(home, era, options(repo)) as client:
+    async with connected(home, protocol, options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert text_of(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
@@ -94,11 +98,13 @@ async def test_sections_refs_and_moved_addresses_are_readable(repo: Repo, home: 
         assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": moved}
 
 
-async def test_long_lists_are_paged_and_long_documents_cut(tmp_path: Path, home: Path, era: Era) -> None:
+async def test_long_lists_are_paged_and_long_documents_cut(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
     repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
-    async with connected(home, era, options(repo)) as client:
+    async with connected(home, protocol, options(repo)) as client:
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
         assert [found.name for found in (*first.resources, *second.resources)] == [*files, "long.md"]
@@ -119,13 +125,13 @@ async def test_long_lists_are_paged_and_long_documents_cut(tmp_path: Path, home:
 
 @pytest.mark.parametrize("artifact", [False, True], ids=["repository", "artifact"])
 async def test_unreadable_uri_returns_error_with_fix(
-    repo: Repo, home: Path, tmp_path: Path, era: Era, artifact: bool
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion, artifact: bool
 ) -> None:
     served = options(repo)
     if artifact:
         build(repo, home, tmp_path / "out")
         served = ["--index", tmp_path / "out", "--read-only"]
-    async with connected(home, era, served) as client:
+    async with connected(home, protocol, served) as client:
         for uri, nearest in (
             ("doc:///guides/setpu.md", [DOCUMENT]),
             ("doc:///guides/setup.md#instal", [INSTALL, f"{INSTALL}/linux"]),
@@ -154,30 +160,32 @@ async def test_unreadable_uri_returns_error_with_fix(
         await client.read_resource(DOCUMENT)
 
 
-async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, era: Era) -> None:
-    heard = Heard()
-    async with connected(home, era, options(repo), heard) as client:
-        async with watching(client, era, heard, [DOCUMENT, INSTALL, USE]) as watched:
+async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+    recorder = EventRecorder()
+    async with connected(home, protocol, options(repo), recorder) as client:
+        async with watching(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as watched:
             assert watched == [DOCUMENT, INSTALL, USE]
             repo.commit({"guides/setup.md": SETUP.replace("apt", "dnf")})  # by another process
-            await heard.until(DOCUMENT, INSTALL)
+            await recorder.until(DOCUMENT, INSTALL)
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
-            await heard.until(DOCUMENT)
+            await recorder.until(DOCUMENT)
             await client.call_tool("create_document", {"doc_type": "document", "title": "New"})
-            await heard.until(LIST)
+            await recorder.until(LIST)
             repo.git("rm", "-q", "guides/setup.md")
             repo.commit({})
-            await heard.until(DOCUMENT, INSTALL, USE, LIST)
+            await recorder.until(DOCUMENT, INSTALL, USE, LIST)
         repo.commit({"guides/setup.md": SETUP})
         await client.call_tool("list_documents", {})
         await anyio.sleep(QUIET)
-        assert set(heard.events) <= {LIST}
+        assert set(recorder.events) <= {LIST}
 
 
-async def test_subscription_to_missing_resource_is_refused(repo: Repo, home: Path, era: Era) -> None:
-    heard = Heard()
-    async with connected(home, era, options(repo, "--read-only"), heard) as client:
-        if era == "legacy":
+async def test_subscription_to_missing_resource_is_refused(
+    repo: Repo, home: Path, protocol: ProtocolVersion
+) -> None:
+    recorder = EventRecorder()
+    async with connected(home, protocol, options(repo, "--read-only"), recorder) as client:
+        if protocol == "legacy":
             for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
                 with pytest.raises(MCPError) as caught:
                     await client.subscribe_resource(uri)
@@ -185,46 +193,48 @@ async def test_subscription_to_missing_resource_is_refused(repo: Repo, home: Pat
             await client.unsubscribe_resource("doc:///none.md")
             return
         uris = ["doc:///none.md", USE, "file:///etc/passwd"]
-        async with watching(client, era, heard, uris) as watched:
+        async with watching(client, protocol, recorder, uris) as watched:
             assert watched == [USE]
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start")})
-            await heard.until(USE)
+            await recorder.until(USE)
 
 
 async def test_client_without_subscription_gets_no_notification(repo: Repo, home: Path) -> None:
-    heard = Heard()
-    async with connected(home, "legacy", options(repo), heard) as client:
+    recorder = EventRecorder()
+    async with connected(home, "legacy", options(repo), recorder) as client:
         await client.read_resource(DOCUMENT)
         repo.commit({"guides/setup.md": "# Other\n", "new.md": "# New\n"})
         await client.call_tool("list_documents", {})
         await anyio.sleep(QUIET)
-        assert heard.events == []
+        assert recorder.events == []
 
 
-async def test_replaced_artifact_is_announced(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
+async def test_replaced_artifact_is_announced(
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
+) -> None:
     out = tmp_path / "out"
     first = repo.head()
     build(repo, home, out)
-    heard = Heard()
-    async with connected(home, era, ["--index", out, "--read-only"], heard) as client:
+    recorder = EventRecorder()
+    async with connected(home, protocol, ["--index", out, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert text_of(part)[1]["commit"] == first
-        async with watching(client, era, heard, [INSTALL, USE]):
+        async with watching(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
             build(repo, home, out)
-            await heard.until(USE, LIST)
+            await recorder.until(USE, LIST)
             [part] = (await client.read_resource(USE)).contents
             assert text_of(part)[0] == "## Use\n\nStart it.\n"
 
 
 def build(repo: Repo, home: Path, out: Path) -> None:
-    command = [*warm.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    done = subprocess.run(command, env=surroundings(home), capture_output=True, text=True, check=False)
+    command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    done = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
-    wire = patient(repo.path, home / "wire")
+    wire = start_slow_lock_server(repo.path, home / "wire")
     wrong: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(wrong):
         wire.write(line_of({"id": number, "method": "resources/read", "params": {"uri": uri}}))
@@ -233,15 +243,15 @@ def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
         assert answer["error"]["code"] in (-32602, -32600, -32700)
         assert str(repo.path) not in str(answer)
     wire.close_input()
-    assert wire.ended() == (0, "")
+    assert wire.wait_for_exit() == (0, "")
 
 
 def test_server_ends_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
-    wire = patient(repo.path, home / "watching")
+    wire = start_slow_lock_server(repo.path, home / "watching")
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})
-    told = wire.receive()
-    assert (told["method"], told["params"]) == ("notifications/resources/updated", {"uri": DOCUMENT})
+    message = wire.receive()
+    assert (message["method"], message["params"]) == ("notifications/resources/updated", {"uri": DOCUMENT})
     wire.close_input()
-    assert wire.ended() == (0, "")
+    assert wire.wait_for_exit() == (0, "")

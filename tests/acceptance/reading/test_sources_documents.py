@@ -1,4 +1,4 @@
-"""What the sources say of documents, tasks and history, through a real client, in both versions."""
+"""Documents, tasks and history as specified, through a real client, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Era, Reply, Server, serving
+from tests.acceptance.server import ProtocolVersion, Reply, Server, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.stdio_client import ByHand
-from tests.stdio_client import serving as command_of
+from tests.stdio_client import RawClient
+from tests.stdio_client import serve_command as command_of
 
 SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
 FILES = {
@@ -36,9 +36,9 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """A server of documents that the tests here leave as they are."""
-    era: Era = request.param
-    with serving(repo.path, home, era=era) as server:
+    """Yield a server of documents that no test here changes."""
+    protocol: ProtocolVersion = request.param
+    with serving(repo.path, home, protocol=protocol) as server:
         yield server
 
 
@@ -88,9 +88,11 @@ def test_add_task_without_task_section_suggests_add_section(server: Server) -> N
     assert server.call("edit_document", **example).data["slug"] == "tasks"
 
 
-def test_move_to_missing_file_suggests_create_document(tmp_path: Path, home: Path, era: Era) -> None:
+def test_move_to_missing_file_suggests_create_document(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, era=era) as server:
+    with serving(repo.path, home, protocol=protocol) as server:
         move = {"file": "api.md", "slug": "endpoints/search", "to_file": "guides/new-thing.md"}
         refused = edit(server, "move_section", **move)
         assert (refused.is_error, refused.data["code"]) == (True, "DOCUMENT_NOT_FOUND")
@@ -104,9 +106,9 @@ def test_move_to_missing_file_suggests_create_document(tmp_path: Path, home: Pat
         assert "'guides/setup.md'" in near.data["fix"]
 
 
-def test_array_of_arguments_returns_usage(repo: Repo, era: Era) -> None:
-    meta: dict[str, Any] = {} if era == "legacy" else {"_meta": STATELESS}
-    server = ByHand(command_of(repo.path), handshake=era == "legacy")
+def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion) -> None:
+    meta: dict[str, Any] = {} if protocol == "legacy" else {"_meta": STATELESS}
+    server = RawClient(command_of(repo.path), handshake=protocol == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
     for number in range(3):  # also after other calls
         answer = server.request(number, "tools/call", name="edit_document", arguments=operations, **meta)
@@ -124,7 +126,7 @@ def test_array_of_arguments_returns_usage(repo: Repo, era: Era) -> None:
     assert (
         server.request(30, "tools/call", name="search_docs", arguments="x", **meta)["error"]["code"] == -32602
     )
-    assert server.end() == ""
+    assert server.close() == ""
 
 
 def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
@@ -144,11 +146,11 @@ def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
     assert (entry["code"], "usage" in entry, "current" in entry) == ("READ_FIRST", False, True)
 
 
-def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, era: Era) -> None:
+def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
     lines = "".join(f"Line {number}.\n" for number in range(30))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
     repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
-    with serving(repo.path, home, "--toolsets", "documents,history", era=era) as server:
+    with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         shown = server.call("view_history", file="a.md", slug="short", limit=1).data
         assert "+New words." in shown["history"][0]["diff"]
         assert not edit(server, "update_content", file="a.md", slug="short", content="Newest.").is_error
@@ -158,10 +160,12 @@ def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, era: Er
         assert refused.data["code"] == "READ_FIRST"
 
 
-def test_text_in_truncated_diff_counts_as_unread(tmp_path: Path, home: Path, era: Era) -> None:
+def test_text_in_truncated_diff_counts_as_unread(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
-    with serving(repo.path, home, "--toolsets", "documents,history", era=era) as server:
+    with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         shown = server.call("view_history", file="a.md", diff=True).data
         assert "more lines" in shown["history"][0]["diff"]
         for slug in ("long", "last"):
@@ -169,11 +173,13 @@ def test_text_in_truncated_diff_counts_as_unread(tmp_path: Path, home: Path, era
             assert refused.data["code"] == "READ_FIRST"
 
 
-def test_history_page_reports_more_only_by_cursor(tmp_path: Path, home: Path, era: Era) -> None:
+def test_history_page_reports_more_only_by_cursor(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     repo = normal(tmp_path / "docs", FILES)
     for number in range(3):
         repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})
-    with serving(repo.path, home, "--toolsets", "history", era=era) as server:
+    with serving(repo.path, home, "--toolsets", "history", protocol=protocol) as server:
         first = server.call("view_history", file="plain.md", limit=2).data
         assert first["next_cursor"]
         rest = server.call("view_history", file="plain.md", limit=2, cursor=first["next_cursor"]).data

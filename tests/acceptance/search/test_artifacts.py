@@ -1,4 +1,4 @@
-"""An artifact answers as the repository that it was built from, however it is opened, or is refused."""
+"""An artifact, which returns the same answers as its repository, or is refused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests import warm
-from tests.acceptance.server import Server, serving, serving_artifact, surroundings
+from tests import preloaded
+from tests.acceptance.server import Server, serving, serving_artifact, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -73,8 +73,8 @@ def queries(number: int) -> list[dict[str, Any]]:
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*warm.python(), "-m", "docyard", *map(str, arguments)],
-        env=surroundings(home),
+        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -102,7 +102,7 @@ def out(repo: Repo, key: Path, home: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Server, Server, Server]]:
-    """One of the repository, one of the artifact with its key, and one without."""
+    """Servers of the repository, of the artifact with its key, and of the artifact without it."""
     with ExitStack() as stack:
         yield (
             stack.enter_context(serving(repo.path, home, "--read-only")),
@@ -112,7 +112,7 @@ def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Serv
 
 
 def all_pages(server: Server, query: dict[str, Any]) -> list[object]:
-    """All pages of a list, their hints and commits."""
+    """Return all pages of a list, with their hints and commits."""
     found: list[object] = []
     cursor: dict[str, str] = {}
     while True:

@@ -13,8 +13,8 @@ import pytest
 
 from index.artifacts.manifest import read, write
 from index.storage.metadata import parse_metadata
-from tests import warm
-from tests.acceptance.server import Server, serving_artifact, surroundings
+from tests import preloaded
+from tests.acceptance.server import Server, serving_artifact, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.archive import Archive
@@ -29,10 +29,10 @@ FILES = {
 
 
 def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line as a user with an empty home does."""
+    """Run a command as a user with an empty home."""
     return subprocess.run(
-        [*warm.python(), "-m", "docyard", *arguments],
-        env=surroundings(home),
+        [*preloaded.python(), "-m", "docyard", *arguments],
+        env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -41,7 +41,7 @@ def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def build(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
-    """Build an artifact, and give its metadata.json."""
+    """Build an artifact and return its metadata.json."""
     done = docyard(home, "build", str(source), "--out", str(out), *options)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
@@ -66,7 +66,7 @@ def out(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="module")
 def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of the artifact elsewhere, where it was copied alone."""
+    """Yield a server of a copy of the artifact, without its repository."""
     copy = tmp_path_factory.mktemp("elsewhere") / "copy"
     shutil.copytree(out, copy)
     with serving_artifact(copy, home) as server:
@@ -143,7 +143,7 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
 
 
 def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
-    """An artifact whose metadata.json says something else, as another builder may have written it."""
+    """Return an artifact with a changed metadata.json, as another builder may write it."""
     shutil.copytree(out, copy)
     old = (copy / "metadata.json").read_bytes()
     new = json.dumps({**json.loads(old), **fields}).encode()
@@ -153,7 +153,7 @@ def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
 
 
 @loop_over(
-    ("fields", "said"),
+    ("fields", "expected"),
     [
         ({"metadata_version": "2.0.0"}, "metadata_version"),
         ({"metadata_version": "1.1"}, "metadata_version"),
@@ -161,12 +161,12 @@ def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
     ],
 )
 def test_unknown_metadata_is_refused_at_start(
-    out: Path, tmp_path: Path, fields: dict[str, Any], said: str
+    out: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
     copy = rewrite_metadata(out, tmp_path / "copy", **fields)
     done = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
     assert (done.returncode, done.stdout) == (3, "")
-    assert said in done.stderr
+    assert expected in done.stderr
 
 
 def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:

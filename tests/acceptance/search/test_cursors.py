@@ -1,4 +1,4 @@
-"""A cursor goes on with its own list, for its own user, as long as the same commit is searched."""
+"""Cursors, which are valid for their own list, user and commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many results, seven to a page, while a person commits: each once, or the cursor is stale."""
+"""Pages of seven results, while a person commits: each result once, or a stale cursor."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 def test_each_result_is_returned_once_or_cursor_is_stale(server: Server, repo: Repo) -> None:
     chance = random.Random(7)
-    moments = sorted(chance.sample(range(1, 230), COMMITS))  # by the number of pages asked for
-    asked = committed = stale = 0
+    moments = sorted(chance.sample(range(1, 230), COMMITS))  # by the number of requested pages
+    requested = committed = stale = 0
     found: list[str] = []
     cursor: str | None = None
     expected = PAGES * SECTIONS
     while True:
-        if asked in moments:
+        if requested in moments:
             repo.commit({f"page-{committed:02}.md": page(committed, "kestrel")})
             committed, expected = committed + 1, expected - SECTIONS
-        asked += 1
+        requested += 1
         more = {} if cursor is None else {"cursor": cursor}
         answer = server.call("search_docs", query="heron", limit=LIMIT, **more)
         if answer.is_error:

@@ -1,4 +1,4 @@
-"""A published documentation of 150 files through a real client: its ids are and stay the addresses."""
+"""A published documentation of 150 files, whose ids stay valid addresses."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests import repositories, warm
-from tests.acceptance.server import Server, serving, surroundings
-from tests.published import COUNT, documentation, headings_of, path_of, text_of
+from tests import preloaded, repositories
+from tests.acceptance.server import Server, serving, user_environment
+from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo
 
 PAGE, OTHER = path_of(4), path_of(5)
 
 
 def run(repo: Repo, home: Path, *arguments: str) -> str:
-    """Run a command of docyard, which has to succeed, and return what it prints."""
+    """Run a command of docyard, which must succeed, and return its output."""
     done = subprocess.run(
-        [*warm.python(), "-m", "docyard", *arguments],
+        [*preloaded.python(), "-m", "docyard", *arguments],
         cwd=repo.path,
-        env={**surroundings(home), "COLUMNS": "100"},
+        env={**user_environment(home), "COLUMNS": "100"},
         capture_output=True,
         text=True,
         check=False,
@@ -30,7 +30,7 @@ def run(repo: Repo, home: Path, *arguments: str) -> str:
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Return what a tool answers to a call that succeeds."""
+    """Call a tool, which must succeed, and return its data."""
     reply = agent.call(tool, **arguments)
     assert not reply.is_error, reply.data
     return reply.data
@@ -50,7 +50,7 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
     out = run(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in out
     assert f"{COUNT * 4} headings carry an anchor as {{ #id }}." in out
-    assert f"{COUNT} headings carry it on the line below, as {{: #id }}." in out
+    assert f"{COUNT} headings carry it on the next line, as {{: #id }}." in out
     with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
         check_titles(agent)
         check_ids_after_edits(repo, agent)
@@ -61,7 +61,7 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
 
 
 def check_titles(agent: Server) -> None:
-    """Every title is clean: in documents, in hits and their breadcrumbs."""
+    """Check that titles contain no anchor: in documents, hits and breadcrumbs."""
     for number in range(0, COUNT, 30):
         seen = call_tool(agent, "view_document", file=path_of(number))
         assert seen["title"].startswith(f"Page {number} of")
@@ -85,7 +85,7 @@ def check_titles(agent: Server) -> None:
 
 
 def check_ids_after_edits(repo: Repo, agent: Server) -> None:
-    """Rename, rewrite, move and restore, by the id and by the address of version 0.1.0."""
+    """Rename, rewrite, move and restore sections by the id and by the address of version 0.1.0."""
     before = repo.head()
     renamed = edit(
         agent,
@@ -102,7 +102,7 @@ def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     edit(agent, operation="update_content", file=PAGE, slug="faq", content="Answers.")
     text = (repo.path / PAGE).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
-    # Moved, and who linked to it links to where it is.
+    # The section moved, and its links follow.
     edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER, after="limits")
     assert "## Install it { #install-004 .wide }" in lines(repo, OTHER)
     linking = next(number for number in range(COUNT) if (number * 7 + 1) % COUNT == 4)
@@ -118,7 +118,7 @@ def check_ids_after_edits(repo: Repo, agent: Server) -> None:
 
 
 def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
-    """A proposal is commented on by an earlier address, and merged with what changed on its target."""
+    """Comment on a proposal by an earlier address, and merge it with changes of its target."""
     page = path_of(8)
     proposal = call_tool(agent, "create_proposal", title="Better words", description="")["proposal"]
     edit(agent, operation="rename_section", file=page, slug="größe", new_title="Measures", proposal=proposal)
@@ -141,7 +141,7 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
 
 
 def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
-    """The derived anchor goes; who calls or links by it still arrives."""
+    """Remove a derived anchor; calls and links by it still resolve."""
     page = path_of(12)
     written = text_of(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
     folder = page.removeprefix("docs/")

@@ -1,4 +1,4 @@
-"""What the sources say of searching and reading, through a real client, in both versions of the protocol."""
+"""Search and reading as specified, through a real client, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests import warm
-from tests.acceptance.server import Era, Reply, Server, serving, serving_artifact, surroundings
+from tests import preloaded
+from tests.acceptance.server import (
+    ProtocolVersion,
+    Reply,
+    Server,
+    serving,
+    serving_artifact,
+    user_environment,
+)
 from tests.repositories import Repo, normal
 from workspace.texts.tokens import count_tokens
 
@@ -36,9 +43,9 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """A server with the toolset `search` alone."""
-    era: Era = request.param
-    with serving(repo.path, home, "--toolsets", "search", era=era) as server:
+    """Yield a server with only the toolset `search`."""
+    protocol: ProtocolVersion = request.param
+    with serving(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
         yield server
 
 
@@ -50,7 +57,7 @@ def next_call(reply: Reply) -> tuple[str, dict[str, Any]]:
 
 
 def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[Reply]]:
-    """Return the text of a chunk, read on as each answer's next step says, and the answers."""
+    """Return the text of a chunk and the answers, by following each answer's next step."""
     replies = [server.call("get_doc", chunk_id=chunk_id)]
     while replies[-1].data.get("truncated"):
         tool, arguments = next_call(replies[-1])
@@ -111,11 +118,15 @@ def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
 
 
 @pytest.mark.parametrize("by", ["option", "settings"])
-def test_operator_sets_limit_of_texts_in_tokens(tmp_path: Path, home: Path, era: Era, by: str) -> None:
+def test_operator_sets_limit_of_texts_in_tokens(
+    tmp_path: Path, home: Path, protocol: ProtocolVersion, by: str
+) -> None:
     settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if by == "settings" else {}
     repo = normal(tmp_path / "docs", {**FILES, **settings})
     options = ("--text-tokens", "300") if by == "option" else ()
-    with serving(repo.path, home, "--toolsets", "search,documents,reading", *options, era=era) as server:
+    with serving(
+        repo.path, home, "--toolsets", "search,documents,reading", *options, protocol=protocol
+    ) as server:
         fetched = server.call("get_doc", chunk_id="long.md#one")
         assert fetched.data["truncated"] is True
         assert 150 < count_tokens(fetched.text) <= 300
@@ -152,8 +163,8 @@ def test_corpus_without_description_is_described_by_repository_name(server: Serv
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*warm.python(), "-m", "docyard", *map(str, arguments)],
-        env=surroundings(home),
+        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        env=user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -169,14 +180,16 @@ def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -
     return out
 
 
-def test_artifact_with_malformed_source_commit_is_served(artifact: Path, home: Path, era: Era) -> None:
+def test_artifact_with_malformed_source_commit_is_served(
+    artifact: Path, home: Path, protocol: ProtocolVersion
+) -> None:
     file = artifact / "metadata.json"
     was = file.read_bytes()
     metadata = json.loads(was)
     assert metadata["corpus_description"] == "documentation of docs"
     try:
         file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
-        with serving_artifact(artifact, home, era=era) as server:
+        with serving_artifact(artifact, home, protocol=protocol) as server:
             reply = server.call("search_docs", query="quagga")
         checked = docyard(home, "metadata", artifact)
     finally:
@@ -193,9 +206,9 @@ def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -
     data = json.loads(found.stdout)
     assert data["commit"] == repo.head()
     assert data == json.loads(docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
-    asked = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
-    assert asked.returncode == 0, asked.stderr
-    run = json.loads(asked.stdout)
+    done = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)
     assert (run["commit"], run["summary"]["page"]["mrr"]) == (repo.head(), 1)
     assert run["metadata"]["stats"]["source_commit"] == repo.head()
 

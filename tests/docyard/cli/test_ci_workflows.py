@@ -1,4 +1,4 @@
-"""What a forge runs on pull requests: the very steps of the files, run as the runner runs them."""
+"""CI workflows for pull requests: the steps of the files, run as a CI runner does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 from docyard import __version__
 from docyard.cli.ci_workflows import KINDS, build_workflow
 from docyard.cli.main import main
-from tests import repositories, warm
+from tests import preloaded, repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 
@@ -28,25 +28,25 @@ GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 
 def steps(kind: str) -> list[dict[str, Any]]:
-    """The steps of a file for Actions."""
+    """Return the steps of a workflow for Actions."""
     found: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
     return found
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """What a runner has checked out: detached at the merge of a pull request that makes one thing worse."""
+    """Return a CI runner's checkout, detached at the merge of a pull request with one broken link."""
     folder = tmp_path_factory.mktemp("runner")
-    there = repositories.normal(folder / "there", {"guide.md": GUIDE.format("begin")})
-    there.git("switch", "-q", "-c", "topic")
-    there.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
-    there.git("switch", "-q", "main")
-    there.commit({"others.md": "# Others\n\n[Theirs](not-ours.md)\n"})
-    there.git("merge", "-q", "--no-edit", "topic")
-    merge = there.head()
-    there.git("reset", "-q", "--hard", "HEAD~1")
-    there.git("update-ref", "refs/pull/1/merge", merge)
-    there.git("clone", "-q", str(there.path), str(folder / "here"))
+    remote = repositories.normal(folder / "there", {"guide.md": GUIDE.format("begin")})
+    remote.git("switch", "-q", "-c", "topic")
+    remote.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
+    remote.git("switch", "-q", "main")
+    remote.commit({"others.md": "# Others\n\n[Theirs](not-ours.md)\n"})
+    remote.git("merge", "-q", "--no-edit", "topic")
+    merge = remote.head()
+    remote.git("reset", "-q", "--hard", "HEAD~1")
+    remote.git("update-ref", "refs/pull/1/merge", merge)
+    remote.git("clone", "-q", str(remote.path), str(folder / "here"))
     repo = Repo(folder / "here")
     repo.git("fetch", "-q", "origin", "refs/pull/1/merge")
     repo.git("checkout", "-q", "--detach", merge)
@@ -54,17 +54,17 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a script as a runner does: by bash, which stops at the first error."""
+    """Run a script as a CI runner does: with bash, which stops at the first error."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
-    (programs / "docyard").write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
+    (programs / "docyard").write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
     (programs / "docyard").chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=clone.path,
         env={
-            **kept,
+            **inherited,
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "RUNNER_TEMP": str(folder),
@@ -78,17 +78,17 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
 
 
 @pytest.mark.process
-def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -> None:
-    *_, telling, validating = steps("github")
+def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> None:
+    *_, summarize, validate = steps("github")
     (tmp_path / "summary").write_text("Of another step.\n")
-    told = run(clone, telling["run"], tmp_path, BASE="main")
-    assert told.returncode == 0, told.stderr
+    summarized = run(clone, summarize["run"], tmp_path, BASE="main")
+    assert summarized.returncode == 0, summarized.stderr
     summary = (tmp_path / "summary").read_text()
     assert summary.startswith("Of another step.\n### `guide.md`")
     assert "~~begin.~~ **go on.**" in summary
     assert "### `new.md`" in summary
     assert "others.md" not in summary
-    done = run(clone, validating["run"], tmp_path, BASE="main")
+    done = run(clone, validate["run"], tmp_path, BASE="main")
     assert done.returncode == 1, done.stderr
     assert re.findall(r"^::(\w+) file=([^,]+),line=(\d+)", done.stdout, re.MULTILINE) == [
         ("error", "new.md", "3")
@@ -96,7 +96,7 @@ def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -
 
 
 @pytest.mark.process
-def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
+def test_steps_of_gitlab_write_summary_and_findings(clone: Repo, tmp_path: Path) -> None:
     job = yaml.safe_load(build_workflow("gitlab").text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
     install, *script = job["script"]
@@ -115,16 +115,16 @@ def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
 
 @pytest.mark.process
 @loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
-def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: str) -> None:
-    *_, telling, validating = steps("github")
-    script = f"{validating['run']} || {telling['run']}"
+def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str) -> None:
+    *_, summarize, validate = steps("github")
+    script = f"{validate['run']} || {summarize['run']}"
     assert run(clone, script, tmp_path, BASE=branch).returncode == 3
     assert not (clone.path / "pwned").exists()
     assert not (tmp_path / "summary").exists()
 
 
 @loop_over("kind", ACTIONS)
-def test_it_may_do_little_and_is_pinned(kind: str) -> None:
+def test_workflow_is_read_only_and_pinned(kind: str) -> None:
     text = build_workflow(kind).text
     found = yaml.safe_load(text)
     assert found["permissions"] == {"contents": "read"}
@@ -148,7 +148,7 @@ def test_it_may_do_little_and_is_pinned(kind: str) -> None:
         ("gitlab", ".gitlab/docyard.yml"),
     ],
 )
-def test_it_is_written_once_and_nothing_is_committed(
+def test_workflow_is_written_once_without_commit(
     tmp_path: Path, capsys: Capture, kind: str, path: str
 ) -> None:
     repo = repositories.normal(tmp_path / "docs")
@@ -178,7 +178,9 @@ def test_it_is_written_once_and_nothing_is_committed(
     ],
     ids=["range", "git", "quote", "lines", "option", "empty"],
 )
-def test_what_is_installed_can_be_named(tmp_path: Path, capsys: Capture, requirement: str, code: int) -> None:
+def test_requirement_can_be_set_and_is_validated(
+    tmp_path: Path, capsys: Capture, requirement: str, code: int
+) -> None:
     repo = repositories.normal(tmp_path / "docs")
     arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
     assert main(arguments) == code
@@ -187,7 +189,7 @@ def test_what_is_installed_can_be_named(tmp_path: Path, capsys: Capture, require
         assert written["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
 
 
-def test_a_link_does_not_lead_it_out_of_the_repository(tmp_path: Path, capsys: Capture) -> None:
+def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.normal(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
@@ -196,13 +198,13 @@ def test_a_link_does_not_lead_it_out_of_the_repository(tmp_path: Path, capsys: C
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_without_files_it_says_where_to_go(tmp_path: Path, capsys: Capture) -> None:
+def test_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.bare(tmp_path / "docs.git")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
     assert "clone" in capsys.readouterr().err
 
 
-def test_a_summary_is_cut_by_documents(tmp_path: Path, capsys: Capture) -> None:
+def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.normal(tmp_path / "docs")
     repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
     assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0
@@ -211,5 +213,5 @@ def test_a_summary_is_cut_by_documents(tmp_path: Path, capsys: Capture) -> None:
     assert re.search(r"… and \d+ more documents\.\n$", shown)
 
 
-def test_each_kind_has_a_file() -> None:
+def test_each_kind_has_its_own_file() -> None:
     assert len({build_workflow(kind).path for kind in KINDS}) == len(KINDS)

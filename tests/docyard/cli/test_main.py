@@ -1,4 +1,4 @@
-"""The command line: exit codes, errors with what to do next, help with an example, and a light start."""
+"""The command line: exit codes, errors with fixes, help with examples, and late imports."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 ALL = dict(commands())
 WITHOUT = ("demo", "completion", "index", "tokens", "proposals")
-"""What takes no repository, or is a group whose commands take it."""
+"""Commands without a repository option, and groups whose commands have it."""
 
 
 @pytest.mark.smoke
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"docyard {__version__}\n"
 
@@ -53,7 +53,7 @@ def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["search"], ["search", "x", "--limit", "51"], ["init", "--nonsense"]]
 )
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_ends_with_2_and_a_fix(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -62,7 +62,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("command", [["search", "x"], ["index", "status"], ["index", "rebuild"], ["serve"]])
-def test_without_a_repository_the_reason_is_given(
+def test_missing_repository_returns_error_with_fix(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, "-C", str(tmp_path)]) == 3
@@ -87,7 +87,9 @@ def test_search_prints_hits_for_people_and_for_programs(
     assert len(answer["commit"]) == 40
 
 
-def test_search_at_a_ref(repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_at_ref_uses_that_commit(
+    repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
     old = git("rev-parse", "HEAD")
     (repo / "guide.md").write_text("# Guide\n\nOther words.\n")
     git("commit", "--quiet", "--all", "--message", "Other")
@@ -101,21 +103,19 @@ def test_search_at_a_ref(repo: Path, git: Callable[..., str], capsys: pytest.Cap
     assert "nowhere" in capsys.readouterr().err
 
 
-def test_search_without_a_hit_is_found_out_by_the_exit_code(
-    repo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_search_without_hits_ends_with_1(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "zeppelin", "-C", str(repo)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err
 
 
-def test_a_filter_that_is_unknown_is_an_error(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_filter_value_suggests_known_one(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "backoff", "--type", "runbok", "-C", str(repo)]) == 3
     assert "runbook" in capsys.readouterr().err
 
 
-def test_the_repository_and_branch_may_come_from_the_environment(
+def test_repository_and_branch_are_read_from_environment(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("branch", "older")
@@ -130,7 +130,7 @@ def test_the_repository_and_branch_may_come_from_the_environment(
     assert "more.md" in capsys.readouterr().out
 
 
-def test_the_current_folder_is_the_default(
+def test_current_folder_is_default_repository(
     repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "sub").mkdir()
@@ -139,7 +139,9 @@ def test_the_current_folder_is_the_default(
     assert "guide.md#retries" in capsys.readouterr().out
 
 
-def test_the_index_says_where_it_stands(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+def test_index_status_reports_state_and_commit(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
     def status() -> dict[str, object]:
         assert main(["index", "status", "--json", "-C", str(repo)]) == 0
         found: dict[str, object] = json.loads(capsys.readouterr().out)
@@ -182,13 +184,13 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
         ),
     ],
 )
-def test_commands_import_nothing_heavy_before_they_run(statement: str, late: tuple[str, ...]) -> None:
+def test_commands_import_no_heavy_modules_before_they_run(statement: str, late: tuple[str, ...]) -> None:
     code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_no_command_shows_the_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_command_prints_help_without_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -199,13 +201,11 @@ def test_no_command_shows_the_help_and_no_error(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("wrong", "right"), [("serch x", "search"), ("proposals mereg x", "merge"), ("tokens lst", "list")]
 )
-def test_an_unknown_command_is_answered_with_the_nearest(
-    wrong: str, right: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_command_suggests_nearest(wrong: str, right: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(wrong.split()) == 2
-    said = capsys.readouterr()
-    assert f"did you mean '{right}'?" in said.err
-    assert (said.out, "--help`." in said.err) == ("", True)
+    captured = capsys.readouterr()
+    assert f"did you mean '{right}'?" in captured.err
+    assert (captured.out, "--help`." in captured.err) == ("", True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What publishes a folder of documents is found, reported and written into docyard.toml."""
+"""Detection of a site generator, its report, and its settings in docyard.toml."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workspace.validation.files import FolderReader, list_folder
 SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
 
-def found(root: Path, **files: str) -> SiteSettings:
+def find_site_of(root: Path, **files: str) -> SiteSettings:
     for name, text in files.items():
         file = root / name.replace("__", "/").replace("_DOT_", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def found(root: Path, **files: str) -> SiteSettings:
         ("a/b/c/d/mkdocs.yml", "", "", "github", "braces"),
     ],
 )
-def test_generator_is_known_by_its_file(
+def test_generator_is_detected_by_its_file(
     tmp_path: Path, path: str, text: str, generator: str, dialect: str, anchors: str
 ) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -63,13 +63,13 @@ def test_generator_is_known_by_its_file(
     assert site.file == (path if generator else "")
 
 
-def test_generator_nearest_to_the_root_counts(tmp_path: Path) -> None:
-    site = found(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
+def test_generator_nearest_to_root_is_detected(tmp_path: Path) -> None:
+    site = find_site_of(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
     assert site.generator == "MkDocs"
 
 
-def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
-    site = found(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
+def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
+    site = find_site_of(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
     assert "1 heading carries it on the next line, as {: #id }." in site.notes
@@ -79,10 +79,10 @@ def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
     ]
 
 
-def test_unreadable_file_is_left_out(tmp_path: Path) -> None:
+def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
     files = list_folder(tmp_path, None)
-    gone = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
-    assert find_site(gone) == SiteSettings()
+    missing = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
+    assert find_site(missing) == SiteSettings()
 
 
 def test_settings_of_each_site_are_valid() -> None:
@@ -94,7 +94,7 @@ def test_settings_of_each_site_are_valid() -> None:
     assert SiteSettings().fill_in_settings(SETTINGS) == SETTINGS
 
 
-def test_init_reports_and_writes_what_was_found(
+def test_init_reports_and_writes_detected_site(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "mkdocs.yml").write_text("markdown_extensions:\n  - attr_list\n  - toc:\n      slugify: x\n")
@@ -108,7 +108,7 @@ def test_init_reports_and_writes_what_was_found(
     assert (settings["anchors"], settings["links"]["dialect"]) == ("spaced", "mkdocs")
 
 
-def test_init_of_a_bare_repository_reads_its_branch(
+def test_init_of_bare_repository_reads_its_branch(
     repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "docusaurus.config.js").write_text("")
@@ -129,6 +129,6 @@ def test_init_of_a_bare_repository_reads_its_branch(
     }
 
 
-def test_init_of_a_plain_folder_changes_nothing_in_the_settings(repo: Path, git: Git) -> None:
+def test_init_without_detected_site_writes_default_settings(repo: Path, git: Git) -> None:
     assert main(["init", "-C", str(repo)]) == 0
     assert (repo / "docyard.toml").read_text() == SETTINGS

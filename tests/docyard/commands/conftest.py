@@ -1,4 +1,4 @@
-"""A repository with a past, and a terminal in which a person looks at it."""
+"""A repository with a history, and a terminal that runs commands in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests import warm
+from tests import preloaded
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -27,14 +27,14 @@ Commit = Callable[..., str]
 
 
 class Past(NamedTuple):
-    """A repository that tests copy, and its commits that changed documents, oldest first."""
+    """A repository for copies, and its commits that changed documents, oldest first."""
 
     folder: Path
     ids: list[str]
 
 
 def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <ann@example.com>") -> str:
-    """Commit all that is in the work tree, on a day of January 2026; gives the id."""
+    """Commit the whole work tree, on a day of January 2026, and return the id."""
     date = f"2026-01-{day:02}T09:30:00+0200"
     variables = {**os.environ, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     identity = ("-c", "user.name=Ann Author", "-c", "user.email=ann@example.com")
@@ -51,13 +51,13 @@ def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <
 
 @pytest.fixture
 def commit(repo: Path) -> Commit:
-    """Commits all that is in the repository's work tree, as `commit_all` does."""
+    """Return a function that commits the whole work tree of the repository, as `commit_all` does."""
     return partial(commit_all, repo)
 
 
 @pytest.fixture(scope="session")
 def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
-    """A document is changed, its section retitled, and itself moved; another one comes and goes."""
+    """Return a history: a document is changed, retitled and moved; another one is added and removed."""
     folder = tmp_path_factory.mktemp("past")
     subprocess.run(("git", "init", "--quiet", "--initial-branch=main"), cwd=folder, check=True)
     guide = folder / "guide.md"
@@ -86,7 +86,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
 
 @pytest.fixture
 def ids(repo: Path, past: Past) -> list[str]:
-    """The commits of the past, which is the repository's from now on."""
+    """Copy `past` to the repository, and return its commits."""
     shutil.rmtree(repo)
     shutil.copytree(past.folder, repo)
     return past.ids
@@ -94,7 +94,7 @@ def ids(repo: Path, past: Past) -> list[str]:
 
 @pytest.fixture
 def screen(repo: Path) -> Screen:
-    """Run docyard in a terminal, of so many columns, in the repository; gives what a person sees."""
+    """Return a function that runs docyard in a terminal, in the repository, and returns its screen output."""
 
     def run(*arguments: str, columns: int = 80, colours: bool = False) -> str:
         master, terminal = pty.openpty()
@@ -102,7 +102,7 @@ def screen(repo: Path) -> Screen:
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
-        command = [*warm.python(), "-m", "docyard", *arguments]
+        command = [*preloaded.python(), "-m", "docyard", *arguments]
         process = subprocess.Popen(
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )
@@ -111,7 +111,7 @@ def screen(repo: Path) -> Screen:
         try:
             while part := os.read(master, 65536):
                 seen += part
-        except OSError:  # how Linux tells that nobody writes any more
+        except OSError:  # Linux raises this when all writers have closed
             pass
         os.close(master)
         assert process.wait() == 0

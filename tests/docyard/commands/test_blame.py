@@ -1,4 +1,4 @@
-"""`docyard blame`: who last changed each line, for people and for programs."""
+"""`docyard blame`: the last change of each line, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t", 4) for line in capsys.readouterr().out.split("\n")[:-1]]
 
 
-def test_each_line_says_who_wrote_it(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_each_line_has_commit_and_author(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
     first, doubled, named, _, _, dropped = (id[:8] for id in ids)
     found = rows(capsys)
@@ -36,7 +36,7 @@ def test_each_line_says_who_wrote_it(repo: Path, ids: list[str], capsys: Capture
     assert found[2][2] == "2026-01-02"
 
 
-def test_the_lines_are_those_that_git_blames(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_commits_equal_those_of_git_blame(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md", "-C", str(repo)]) == 0
     blamed = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
     assert [row[0] for row in rows(capsys)] == [id.lstrip("^") for id in blamed]
@@ -50,7 +50,7 @@ def test_line_endings_are_not_shown(repo: Path, commit: Commit, ending: str, cap
     assert [row[4] for row in rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
 
 
-def test_json_is_what_the_tool_answers(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_json_equals_answer_of_tool(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how", "--json", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     workspace = Workspace.open(repo, durable=False, read_only=True)
@@ -65,8 +65,8 @@ def test_json_is_what_the_tool_answers(repo: Path, ids: list[str], git: Git, cap
     assert "".join(line["text"] for line in data["lines"]).startswith("## How to retry\n")
 
 
-def test_long_documents_are_told_whole(repo: Path, commit: Commit, capsys: Capture) -> None:
-    """The tool's answer has pages; a person asks once."""
+def test_long_document_is_printed_in_full(repo: Path, commit: Commit, capsys: Capture) -> None:
+    """The answer of the tool has pages; the command reads all of them."""
     text = "# Long\n\n" + "".join(f"Line {number} of many words.\n" for number in range(6_000))
     (repo / "long.md").write_text(text)
     commit(2, "Long")
@@ -74,7 +74,7 @@ def test_long_documents_are_told_whole(repo: Path, commit: Commit, capsys: Captu
     assert "".join(line["text"] for line in json.loads(capsys.readouterr().out)["lines"]) == text
 
 
-def test_at_a_ref_and_where_it_has_moved(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_blame_at_ref_and_of_moved_section_works(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guide.md#retries", "--ref", ids[0], "-C", str(repo)]) == 0
     assert {row[0] for row in rows(capsys)} == {ids[0][:8]}
     assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
@@ -83,7 +83,7 @@ def test_at_a_ref_and_where_it_has_moved(repo: Path, ids: list[str], capsys: Cap
     assert captured.out.startswith(ids[2][:8])
 
 
-def test_paths_count_from_the_current_folder(
+def test_path_may_be_relative_to_current_folder(
     repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repo / "guides")
@@ -91,7 +91,7 @@ def test_paths_count_from_the_current_folder(
     assert capsys.readouterr().out.startswith(ids[2][:8])
 
 
-def test_the_end_of_a_shallow_clone_is_marked(
+def test_oldest_lines_of_shallow_clone_are_marked(
     repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
@@ -99,7 +99,7 @@ def test_the_end_of_a_shallow_clone_is_marked(
     assert [row[0] for row in rows(capsys)] == [f"^{ids[4][:8]}"] * 3 + [ids[5][:8]] * 3
 
 
-def test_an_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture) -> None:
+def test_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture) -> None:
     (repo / "empty.md").write_bytes(b"")
     commit(2, "Empty")
     assert main(["blame", "empty.md", "-C", str(repo)]) == 0
@@ -113,11 +113,11 @@ def test_an_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capt
         (["guides/setp.md"], 3, "guides/setup.md"),
         (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
         (["docs/b.md"], 3, "docs/b.md"),
-        (["app.py"], 3, "'app.py' is no document"),
+        (["app.py"], 3, "'app.py' is not a document"),
         (["guides/setup.md", "--ref", "never"], 3, "never"),
     ],
 )
-def test_what_cannot_be_blamed_is_said(
+def test_unknown_address_or_option_returns_error(
     repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     assert main(["blame", "-C", str(repo), *arguments]) == code
@@ -137,14 +137,14 @@ PAGE = """\
 
 
 @pytest.mark.process
-def test_a_person_sees_who_wrote_what_stands_together(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_terminal_shows_commit_once_per_block(repo: Path, ids: list[str], screen: Screen) -> None:
     for columns in (80, 120):
         page = screen("blame", "guides/setup.md#how", columns=columns)
         assert page == PAGE.format(*(id[:8] for id in ids))
 
 
 @pytest.mark.process
-def test_long_lines_and_names_keep_their_columns(repo: Path, commit: Commit, screen: Screen) -> None:
+def test_long_lines_and_names_stay_in_their_columns(repo: Path, commit: Commit, screen: Screen) -> None:
     (repo / "long.md").write_text("# Long\n\n" + "word " * 30 + "\n\n日本語" * 20 + "\n")
     commit(8, "Long", "Christopher Longname-Windischgrätz <c@example.com>")
     for columns, name in ((80, "Christopher …"), (120, "Christopher Longnam…")):
@@ -157,7 +157,7 @@ def test_long_lines_and_names_keep_their_columns(repo: Path, commit: Commit, scr
 
 
 @pytest.mark.process
-def test_colours_tell_commits_apart(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_each_commit_has_its_own_colour(repo: Path, ids: list[str], screen: Screen) -> None:
     page = screen("blame", "guides/setup.md#how", colours=True)
     colours = [line.partition("m")[0] for line in page.splitlines()[:4]]
     assert len(set(colours)) == 4

@@ -1,4 +1,4 @@
-"""`docyard build`: what it prints, what it refuses, and with which exit code."""
+"""`docyard build`: its output, its errors, and its exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from index.artifacts.build import LOCK
 from index.storage.locking import hold_lock
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 
@@ -29,13 +29,13 @@ def build(*arguments: object) -> int:
     return main(["build", *map(str, arguments)])
 
 
-def built(capsys: Capture, *arguments: object) -> dict[str, Any]:
-    """What `--json` prints of a build that succeeds."""
+def build_json(capsys: Capture, *arguments: object) -> dict[str, Any]:
+    """Build with `--json`, which must succeed, and return the output."""
     assert build(*arguments, "--json") == 0
     return dict(json.loads(capsys.readouterr().out))
 
 
-def told(out: Path) -> dict[str, Any]:
+def read_metadata(out: Path) -> dict[str, Any]:
     return dict(json.loads((out / "metadata.json").read_bytes()))
 
 
@@ -45,39 +45,39 @@ def error(capsys: Capture) -> str:
     return captured.err
 
 
-def test_a_work_tree_is_built_at_head(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+def test_work_tree_is_built_at_head(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
     (repo / "guide.md").write_text("# Guide\n\nNot committed.\n")
     (repo / "new.md").write_text("# New\n")
     (repo / "other.txt").write_text("No document.\n")
-    found = built(capsys, repo, "--out", out)
-    assert found["commit"] == told(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
+    found = build_json(capsys, repo, "--out", out)
+    assert found["commit"] == read_metadata(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
     assert (found["documents"], found["indexed"], found["sealed"]) == (1, 1, False)
     assert found["warnings"] == ["uncommitted changes are not in the artifact: guide.md, new.md"]
 
 
-def test_a_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: Capture) -> None:
+def test_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: Capture) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "page.md").write_text("# Page\n")
-    assert built(capsys, tmp_path / "site", "--out", out)["commit"] is None
-    assert told(out)["stats"]["source_commit"] is None
-    assert told(out)["corpus_description"] == "documentation of site"
+    assert build_json(capsys, tmp_path / "site", "--out", out)["commit"] is None
+    assert read_metadata(out)["stats"]["source_commit"] is None
+    assert read_metadata(out)["corpus_description"] == "documentation of site"
 
 
-def test_a_folder_in_a_repository_keeps_its_paths(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+def test_folder_in_repository_and_globs_select_documents(
+    repo: Path, git: Git, out: Path, capsys: Capture
+) -> None:
     (repo / "docs").mkdir()
     (repo / "docs" / "page.md").write_text("# Page\n")
     git("add", ".")
     git("commit", "-q", "-m", "Add")
-    assert built(capsys, "docs", "-C", repo, "--out", out)["documents"] == 1
-    assert built(capsys, repo, "--out", out, "--include", "docs")["documents"] == 1
-    assert built(capsys, repo, "--out", out, "--exclude", "docs/*")["documents"] == 1
-    assert built(capsys, repo, "--out", out)["documents"] == 2
+    assert build_json(capsys, "docs", "-C", repo, "--out", out)["documents"] == 1
+    assert build_json(capsys, repo, "--out", out, "--include", "docs")["documents"] == 1
+    assert build_json(capsys, repo, "--out", out, "--exclude", "docs/*")["documents"] == 1
+    assert build_json(capsys, repo, "--out", out)["documents"] == 2
 
 
 @pytest.mark.parametrize("name", ["v1", "older", "annotated", "refs/tags/v1", "{commit}", "{short}"])
-def test_a_branch_a_tag_and_a_commit_are_built(
-    repo: Path, git: Git, out: Path, name: str, capsys: Capture
-) -> None:
+def test_branch_tag_or_commit_is_built(repo: Path, git: Git, out: Path, name: str, capsys: Capture) -> None:
     commit = git("rev-parse", "HEAD")
     git("tag", "v1")
     git("tag", "-a", "annotated", "-m", "A tag", "v1")
@@ -85,28 +85,28 @@ def test_a_branch_a_tag_and_a_commit_are_built(
     (repo / "more.md").write_text("# More\n")
     git("add", ".")
     git("commit", "-q", "-m", "More")
-    found = built(capsys, repo, "--out", out, "--ref", name.format(commit=commit, short=commit[:9]))
+    found = build_json(capsys, repo, "--out", out, "--ref", name.format(commit=commit, short=commit[:9]))
     assert (found["commit"], found["documents"], found["warnings"]) == (commit, 1, [])
 
 
-def test_a_bare_repository_is_built(repo: Path, git: Git, out: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_bare_repository_is_built(repo: Path, git: Git, out: Path, tmp_path: Path, capsys: Capture) -> None:
     git("clone", "-q", "--bare", str(repo), str(tmp_path / "site.git"))
-    assert built(capsys, tmp_path / "site.git", "--out", out)["documents"] == 1
-    assert told(out)["corpus_description"] == "documentation of site"
+    assert build_json(capsys, tmp_path / "site.git", "--out", out)["documents"] == 1
+    assert read_metadata(out)["corpus_description"] == "documentation of site"
 
 
-def test_options_reach_metadata(repo: Path, out: Path, capsys: Capture) -> None:
+def test_options_are_written_to_metadata(repo: Path, out: Path, capsys: Capture) -> None:
     keys = ["--taxonomy", "type=Kind of page", "--taxonomy", "area", "--taxonomy", "tags = a = b"]
-    built(capsys, repo, "--out", out, "--description", "Acme's guides", *keys)
-    assert told(out)["corpus_description"] == "Acme's guides"
-    assert told(out)["taxonomy"] == {
+    build_json(capsys, repo, "--out", out, "--description", "Acme's guides", *keys)
+    assert read_metadata(out)["corpus_description"] == "Acme's guides"
+    assert read_metadata(out)["taxonomy"] == {
         "type": {"description": "Kind of page", "values": ["runbook"]},
         "area": {"values": []},
         "tags": {"description": "a = b", "values": ["backend"]},
     }
 
 
-def test_people_read_one_line(repo: Path, out: Path, capsys: Capture) -> None:
+def test_summary_is_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("Built 1 documents, 2 sections, of commit ")
@@ -114,26 +114,26 @@ def test_people_read_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert printed.err == ""
 
 
-def test_a_key_is_made_once_and_is_private(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_key_is_created_once_and_private(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
     key = tmp_path / "keys" / "site.key"
     assert build(repo, "--out", out, "--key", key) == 0
     assert "Created a new key" in capsys.readouterr().err
     data = key.read_bytes()
     assert len(data) == 32
     assert key.stat().st_mode & 0o077 == 0
-    found = built(capsys, repo, "--out", out, "--key", key)
+    found = build_json(capsys, repo, "--out", out, "--key", key)
     assert (found["sealed"], found["indexed"]) == (True, 0)
     assert key.read_bytes() == data
 
 
-def test_a_key_in_the_artifact_s_own_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
+def test_key_in_artifact_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--key", out / "site.key") == 2
     assert "would be published" in error(capsys)
     assert not out.exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-def test_a_pipe_for_a_key_keeps_nobody_waiting(
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipe_as_key_is_refused_without_blocking(
     repo: Path, out: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     os.mkfifo(tmp_path / "key", 0o600)
@@ -142,7 +142,7 @@ def test_a_pipe_for_a_key_keeps_nobody_waiting(
 
 
 @pytest.mark.parametrize(("size", "mode"), [(31, 0o600), (33, 0o600), (32, 0o644), (0, 0o600)])
-def test_a_key_that_is_none_is_refused(
+def test_invalid_key_is_refused(
     repo: Path, out: Path, tmp_path: Path, size: int, mode: int, capsys: Capture
 ) -> None:
     key = tmp_path / "key"
@@ -153,7 +153,7 @@ def test_a_key_that_is_none_is_refused(
     assert not out.exists()
 
 
-def test_no_markdown(tmp_path: Path, out: Path, capsys: Capture) -> None:
+def test_folder_without_markdown_is_refused(tmp_path: Path, out: Path, capsys: Capture) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "page.txt").write_text("Text.")
     assert build(tmp_path / "site", "--out", out) == 3
@@ -161,7 +161,7 @@ def test_no_markdown(tmp_path: Path, out: Path, capsys: Capture) -> None:
     assert not out.exists()
 
 
-def test_no_commit_yet(tmp_path: Path, git: Git, out: Path, capsys: Capture) -> None:
+def test_repository_without_commit_is_refused(tmp_path: Path, git: Git, out: Path, capsys: Capture) -> None:
     (tmp_path / "specs").mkdir()
     git("init", "-q")
     (tmp_path / "specs" / "page.md").write_text("# Page\n")
@@ -169,7 +169,7 @@ def test_no_commit_yet(tmp_path: Path, git: Git, out: Path, capsys: Capture) -> 
     assert "no commit yet" in error(capsys)
 
 
-def test_a_wrong_manifest_is_said_with_file_line_and_key(
+def test_invalid_manifest_error_names_file_line_and_key(
     repo: Path, git: Git, out: Path, capsys: Capture
 ) -> None:
     (repo / ".taxonomy.toml").write_text(
@@ -188,7 +188,7 @@ def test_a_wrong_manifest_is_said_with_file_line_and_key(
     assert not out.exists()
 
 
-def test_wrong_settings_of_the_source(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+def test_invalid_source_settings_are_refused(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
     (repo / "docyard.toml").write_text("[taxonomy.limit]\n")
     git("add", ".")
     git("commit", "-q", "-m", "Settings")
@@ -197,7 +197,7 @@ def test_wrong_settings_of_the_source(repo: Path, git: Git, out: Path, capsys: C
 
 
 @loop_over(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["--taxonomy", "limit"], "--taxonomy"),
         (["--taxonomy", "a b"], "--taxonomy"),
@@ -209,13 +209,15 @@ def test_wrong_settings_of_the_source(repo: Path, git: Git, out: Path, capsys: C
         (["--exclude", ""], "--exclude"),
     ],
 )
-def test_wrong_usage(repo: Path, out: Path, arguments: list[str], said: str, capsys: Capture) -> None:
+def test_wrong_usage_ends_with_2(
+    repo: Path, out: Path, arguments: list[str], expected: str, capsys: Capture
+) -> None:
     assert build(repo, "--out", out, *arguments) == 2
-    assert said in error(capsys)
+    assert expected in error(capsys)
     assert not out.exists()
 
 
-def test_without_out_or_folder(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_missing_out_or_folder_ends_with_2(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
     assert build(repo) == 2
     assert "--out" in error(capsys)
     assert build(tmp_path / "missing", "--out", out) == 2
@@ -226,21 +228,21 @@ def test_without_out_or_folder(repo: Path, out: Path, tmp_path: Path, capsys: Ca
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("nonsense", "names no branch, tag or commit"),
         ("HEAD^{tree}", "names something within a commit"),
-        ("", "is no ref"),
+        ("", "is not a valid ref"),
         ("0" * 40, "names no branch, tag or commit"),
         ("@{2001-01-01}", "is before the history"),
     ],
 )
-def test_a_ref_that_is_none(repo: Path, out: Path, name: str, said: str, capsys: Capture) -> None:
+def test_invalid_ref_is_refused(repo: Path, out: Path, name: str, expected: str, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--ref", name) == 3
-    assert said in error(capsys)
+    assert expected in error(capsys)
 
 
-def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Capture) -> None:
+def test_output_folder_with_other_files_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", repo) == 3
     assert "files of no artifact" in error(capsys)
     out.write_text("A file.")
@@ -254,7 +256,7 @@ def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Captu
     assert "inside a Git directory" in error(capsys)
 
 
-def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> None:
+def test_concurrent_build_in_same_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     out.mkdir()
     with hold_lock(out / LOCK, 0):
         assert build(repo, "--out", out) == 3
@@ -262,8 +264,8 @@ def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> N
 
 
 @pytest.mark.process
-def test_two_processes_at_once(repo: Path, out: Path, tmp_path: Path) -> None:
-    command = [*warm.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
+def test_two_processes_at_once_leave_usable_artifact(repo: Path, out: Path, tmp_path: Path) -> None:
+    command = [*preloaded.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
     both = [
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for _ in range(2)
@@ -277,7 +279,7 @@ def test_two_processes_at_once(repo: Path, out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_cannot_be_read(tmp_path: Path, out: Path, capsys: Capture) -> None:
+def test_unreadable_file_returns_error(tmp_path: Path, out: Path, capsys: Capture) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "page.md").write_text("# Page\n")
     (tmp_path / "site" / "page.md").chmod(0)
@@ -285,7 +287,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, out: Path, capsys: Capture) 
     assert "page.md cannot be read: Permission denied" in error(capsys)
 
 
-def test_an_object_that_is_lost(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
+def test_missing_object_returns_error(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
     blob = git("rev-parse", "HEAD:guide.md")
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     assert build(repo, "--out", out) == 3

@@ -1,4 +1,4 @@
-"""Completion in real shells: each is started, a line is typed into it, and the line is read back."""
+"""Completion in real shells: a test starts a shell, types a line into it, and reads the line back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Keys that end a line here: the shell writes what stands in it to a file.
+# Keys that end a line here: the shell writes the current line to a file.
 RECORD = b"\x18r"
 BASH = """\
 record() {{ printf '%s' "$READLINE_LINE" > {out}; }}
@@ -39,7 +39,7 @@ STARTED = {
 
 @pytest.fixture
 def documents(repo: Path, git: Git) -> Path:
-    """A repository with names that a shell takes for something else."""
+    """Return a repository with file names that contain special characters of shells."""
     (repo / "guide.md").write_text(
         "# Guide\n\n## Retries\n\n### Back: off {#retries/backoff}\n\n- [ ] One\n\n## Limits\n\nText.\n"
     )
@@ -53,12 +53,12 @@ def documents(repo: Path, git: Git) -> Path:
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path, documents: Path, home: Path) -> dict[str, str]:
-    """The variables of a user whose shell finds this very docyard."""
+def shell_environment(tmp_path: Path, documents: Path, home: Path) -> dict[str, str]:
+    """Return the environment of a user whose shell finds this docyard."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docyard"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(warm.python())} -m docyard "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,
@@ -70,38 +70,38 @@ def surroundings(tmp_path: Path, documents: Path, home: Path) -> dict[str, str]:
     }
 
 
-def typed(
-    shell: str, setup: str, lines: list[str], folder: Path, surroundings: dict[str, str], tmp_path: Path
+def type_lines(
+    shell: str, setup: str, lines: list[str], folder: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> list[str]:
-    """What stands in the line after each of these was typed, with the Tab that follows."""
+    """Type each line and a Tab, and return the line after completion."""
     out, start = tmp_path / "line", tmp_path / f"start.{shell}"
     script = tmp_path / f"docyard.{shell}"
     script.write_bytes(
         subprocess.run(
-            ["docyard", "completion", shell], env=surroundings, capture_output=True, check=True
+            ["docyard", "completion", shell], env=shell_environment, capture_output=True, check=True
         ).stdout
     )
     start.write_text(setup.format(out=out, script=script))
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
-        os.execvpe(STARTED[shell][0], STARTED[shell], surroundings)
+        os.execvpe(STARTED[shell][0], STARTED[shell], shell_environment)
     try:
         os.write(terminal, f"source {start}\n".encode())
-        assert recorded(out, terminal) == "ready\n"
+        assert read_recorded_line(out, terminal) == "ready\n"
         found = []
         for line in lines:
             os.write(terminal, line.encode() + b"\t" + RECORD)
-            found.append(recorded(out, terminal))
-            os.write(terminal, b"\x05\x15")  # to the end, and away with all of it
+            found.append(read_recorded_line(out, terminal))
+            os.write(terminal, b"\x05\x15")  # to the end of the line, then delete it
         return found
     finally:
         os.close(terminal)
         os.waitpid(process, 0)
 
 
-def recorded(out: Path, terminal: int) -> str:
-    """The line that the shell has written, once it has."""
+def read_recorded_line(out: Path, terminal: int) -> str:
+    """Wait for the line that the shell writes, and return it."""
     seen, end = b"", time.monotonic() + 60
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.05)[0]:
@@ -111,7 +111,7 @@ def recorded(out: Path, terminal: int) -> str:
             line = out.read_text()
             out.unlink()
             return line
-    raise AssertionError(f"the shell wrote nothing; it said {seen!r}")
+    raise AssertionError(f"the shell wrote no line; its output is {seen!r}")
 
 
 CASES = {
@@ -136,18 +136,18 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shell", "setup"), [("bash", BASH), ("zsh", ZSH)])
-def test_a_line_is_completed(
-    shell: str, setup: str, documents: Path, surroundings: dict[str, str], tmp_path: Path
+def test_line_is_completed_in_shell(
+    shell: str, setup: str, documents: Path, shell_environment: dict[str, str], tmp_path: Path
 ) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    found = typed(shell, setup, list(CASES), documents, surroundings, tmp_path)
-    told = [line.replace(r"\#", "#") for line in found]
-    assert dict(zip(CASES, told, strict=True)) == CASES
+    found = type_lines(shell, setup, list(CASES), documents, shell_environment, tmp_path)
+    unescaped = [line.replace(r"\#", "#") for line in found]
+    assert dict(zip(CASES, unescaped, strict=True)) == CASES
 
 
 @pytest.mark.process
-def test_the_function_of_bash(documents: Path, surroundings: dict[str, str]) -> None:
+def test_bash_function_returns_candidates(documents: Path, shell_environment: dict[str, str]) -> None:
     script = """source <(docyard completion bash)
 for COMP_LINE in "$@"; do
     COMP_WORDS=($COMP_LINE) COMP_POINT=${#COMP_LINE} COMP_CWORD=2 COMPREPLY=()
@@ -159,7 +159,7 @@ done
     done = subprocess.run(
         ["bash", "--norc", "-c", script, "bash", *lines],
         cwd=documents,
-        env=surroundings,
+        env=shell_environment,
         capture_output=True,
         text=True,
         check=True,
@@ -173,7 +173,9 @@ done
 
 
 @pytest.mark.process
-def test_candidates_in_fish(documents: Path, surroundings: dict[str, str], tmp_path: Path) -> None:
+def test_fish_returns_candidates_with_titles(
+    documents: Path, shell_environment: dict[str, str], tmp_path: Path
+) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
     script = "docyard completion fish | source; for line in $argv; complete -C $line; echo; end"
@@ -181,7 +183,7 @@ def test_candidates_in_fish(documents: Path, surroundings: dict[str, str], tmp_p
     done = subprocess.run(
         ["fish", "--no-config", "-c", script, *lines],
         cwd=documents,
-        env=surroundings,
+        env=shell_environment,
         capture_output=True,
         text=True,
         check=True,
@@ -193,10 +195,10 @@ def test_candidates_in_fish(documents: Path, surroundings: dict[str, str], tmp_p
     ]
 
 
-def ask(
+def complete(
     line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], word: str = ""
 ) -> list[str]:
-    """What bash is told for a line, by this process."""
+    """Return the candidates for bash, computed in this process."""
     monkeypatch.setenv("_DOCYARD_COMPLETE", "bash_complete")
     monkeypatch.setenv("_DOCYARD_LINE", line)
     monkeypatch.setenv("_DOCYARD_WORD", word or line.rpartition(" ")[2])
@@ -207,63 +209,63 @@ def ask(
     return captured.out.split("\n")[:-1] if captured.out.strip() else []
 
 
-def test_from_the_current_folder(
+def test_paths_are_completed_from_current_folder(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(documents / "my docs")
-    assert ask("docyard read ", monkeypatch, capfd) == ["part\tBig\\ Plan.md"]
-    assert ask("docyard read ../gu", monkeypatch, capfd) == ["part\t../guide.md"]
-    assert ask("docyard read ../guide.md#li", monkeypatch, capfd) == ["plain\t../guide.md#limits"]
-    assert ask("docyard read gu", monkeypatch, capfd) == ["part\tguide.md"]
+    assert complete("docyard read ", monkeypatch, capfd) == ["part\tBig\\ Plan.md"]
+    assert complete("docyard read ../gu", monkeypatch, capfd) == ["part\t../guide.md"]
+    assert complete("docyard read ../guide.md#li", monkeypatch, capfd) == ["plain\t../guide.md#limits"]
+    assert complete("docyard read gu", monkeypatch, capfd) == ["part\tguide.md"]
 
 
-def test_at_a_ref_and_in_another_repository(
+def test_paths_at_ref_of_other_repository_are_completed(
     documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     git("mv", "guide.md", "handbook.md")
     git("commit", "--quiet", "--message", "Rename")
     line = f"docyard read -C {documents} "
-    assert ask(line + "gu", monkeypatch, capfd) == []
-    assert ask(line + "--ref v1.0 gu", monkeypatch, capfd) == ["part\tguide.md"]
-    assert ask(line + "--ref never gu", monkeypatch, capfd) == []
+    assert complete(line + "gu", monkeypatch, capfd) == []
+    assert complete(line + "--ref v1.0 gu", monkeypatch, capfd) == ["part\tguide.md"]
+    assert complete(line + "--ref never gu", monkeypatch, capfd) == []
 
 
-def test_within_quotes(
+def test_path_in_quotes_is_completed(
     documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(documents)
-    assert ask('docyard read "my docs/Big ', monkeypatch, capfd, "my docs/Big ") == [
+    assert complete('docyard read "my docs/Big ', monkeypatch, capfd, "my docs/Big ") == [
         "part\tmy docs/Big Plan.md"
     ]
 
 
-def test_where_words_are_cut_at_a_colon(
+def test_path_split_at_colon_is_completed(
     documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (documents / "a: b.md").write_text("# A\n\n## One\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Colon")
     monkeypatch.chdir(documents)
-    assert ask(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == ["plain\t\\ b.md#one"]
+    assert complete(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == ["plain\t\\ b.md#one"]
 
 
-def test_at_most_some_hundred(
+def test_at_most_300_candidates_are_returned(
     documents: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (documents / "long.md").write_text("# Long\n\n" + "".join(f"## Part {n}\n\n" for n in range(1_000)))
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
     monkeypatch.chdir(documents)
-    assert len(ask("docyard read long.md#part", monkeypatch, capfd)) == 300
-    assert len(ask("docyard read long.md#part-99", monkeypatch, capfd)) == 11
+    assert len(complete("docyard read long.md#part", monkeypatch, capfd)) == 300
+    assert len(complete("docyard read long.md#part-99", monkeypatch, capfd)) == 11
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_says_how_it_is_set_up(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_script_contains_its_setup_command(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     assert f"docyard completion {shell}" in capfd.readouterr().out
 
 
-def test_another_shell_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_shell_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "tcsh"]) == 2
     assert "bash" in capfd.readouterr().err

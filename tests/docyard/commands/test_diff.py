@@ -1,4 +1,4 @@
-"""`docyard diff`: which two commits are compared, and how it is told."""
+"""`docyard diff`: the compared commits, and the output formats."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ GUIDE = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with {}.\n\n## Limi
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Three commits on `main`, the first tagged v1; a branch `side` that parted after the second.
+    """Three commits on `main`, the first tagged v1; a branch `side` from the second.
 
-    `origin` is a root of its own.
+    `origin` is an unrelated branch with its own root commit.
     """
     repo = repositories.unborn(tmp_path_factory.mktemp("diff") / "specs")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls"), "gone.md": "# Gone\n\nSoon.\n"})
@@ -42,7 +42,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture
 def run(here: Repo, capsys: Capture) -> Run:
-    """Runs the command there, with an exit code that is expected; gives all that it prints."""
+    """Return a function that runs the command, checks its exit code, and returns its output."""
 
     def run(*arguments: str, code: int = 0) -> str:
         assert main(["diff", *arguments, "-C", str(here.path)]) == code, capsys.readouterr()
@@ -69,7 +69,7 @@ def run(here: Repo, capsys: Capture) -> Run:
     ],
     ids=lambda value: "-".join(value) or "none" if isinstance(value, tuple) else None,
 )
-def test_which_commits_are_compared(
+def test_refs_select_compared_commits(
     here: Repo, run: Run, refs: tuple[str, ...], base: str, tip: str, paths: list[str]
 ) -> None:
     found = json.loads(run(*refs, "--json"))
@@ -78,7 +78,7 @@ def test_which_commits_are_compared(
     assert [one["path"] for one in found["documents"]] == paths
 
 
-def test_the_first_commit_is_compared_with_nothing(
+def test_first_commit_is_compared_with_empty_tree(
     here: Repo, tmp_path: Path, run: Run, capsys: Capture
 ) -> None:
     repo = repositories.normal(tmp_path / "one")
@@ -88,7 +88,7 @@ def test_the_first_commit_is_compared_with_nothing(
     assert {one["kind"] for one in found["documents"]} == {"added"}
 
 
-def test_people_see_the_words_that_differ(run: Run) -> None:
+def test_text_marks_changed_words(run: Run) -> None:
     shown = run()
     assert "guide.md" in shown
     assert "[-jitter.-]{+a bound.+}" in shown
@@ -97,7 +97,7 @@ def test_people_see_the_words_that_differ(run: Run) -> None:
     assert "data.bin" in run("...side")
 
 
-def test_markdown_is_that_of_proposals(run: Run) -> None:
+def test_markdown_marks_changed_words(run: Run) -> None:
     shown = run("--markdown")
     assert "### `guide.md`" in shown
     assert "~~jitter.~~" in shown
@@ -105,11 +105,11 @@ def test_markdown_is_that_of_proposals(run: Run) -> None:
 
 
 @pytest.mark.parametrize("form", [(), ("--markdown",)], ids=["text", "markdown"])
-def test_nothing_is_said_in_a_sentence(run: Run, form: tuple[str, ...]) -> None:
+def test_equal_commits_print_a_message(run: Run, form: tuple[str, ...]) -> None:
     assert run("main", "main", *form) == "No document differs.\n"
 
 
-def test_a_place_may_be_named(run: Run) -> None:
+def test_path_option_limits_changes(run: Run) -> None:
     found = json.loads(run("v1", "--path", "guide.md#limits", "--json"))
     assert [change["address"] for one in found["documents"] for change in one["changes"]] == ["limits"]
     assert "{+ a second.+}" in run("v1", "--path", "guide.md#limits")
@@ -120,7 +120,7 @@ def test_a_place_may_be_named(run: Run) -> None:
 
 
 @loop_over(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "expected"),
     [
         (("mian",), 3, "Did you mean 'main'?"),
         (("v1...sied",), 3, "Did you mean 'side'?"),
@@ -132,19 +132,19 @@ def test_a_place_may_be_named(run: Run) -> None:
     ],
     ids=["unknown", "unknown-side", "unrelated", "three", "range-and-more", "two-forms", "four-dots"],
 )
-def test_what_cannot_be_compared_says_what_to_do(
-    run: Run, arguments: tuple[str, ...], code: int, says: str
+def test_invalid_refs_or_options_return_error(
+    run: Run, arguments: tuple[str, ...], code: int, expected: str
 ) -> None:
-    assert says in run(*arguments, code=code)
+    assert expected in run(*arguments, code=code)
 
 
-def test_where_a_clone_ends_it_says_how_to_have_more(here: Repo, tmp_path: Path, capsys: Capture) -> None:
+def test_shallow_clone_returns_error_with_fix(here: Repo, tmp_path: Path, capsys: Capture) -> None:
     here.git("clone", "-q", "--depth", "1", f"file://{here.path}", str(tmp_path / "shallow"))
     assert main(["diff", "-C", str(tmp_path / "shallow")]) == 3
     assert "fetch-depth: 0" in capsys.readouterr().err
 
 
-def test_a_branch_without_a_commit_says_so(tmp_path: Path, capsys: Capture) -> None:
+def test_branch_without_commits_returns_error(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.unborn(tmp_path / "new")
     assert main(["diff", "-C", str(repo.path)]) == 3
     assert "no commit yet" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`docyard eval`: what it prints and writes, and its exit codes."""
+"""`docyard eval`: its output, its files, and its exit codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cases(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_table(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_measures_and_times(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", str(cases), "-C", str(repo)]) == 0
     captured = capsys.readouterr()
     lines = [line.split("\t") for line in captured.out.splitlines()]
@@ -38,7 +38,7 @@ def test_a_table(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) ->
     assert captured.err == ""
 
 
-def test_data_names_the_commit_and_the_index(
+def test_json_contains_commit_and_index_metadata(
     repo: Path, cases: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["eval", str(cases), "-C", str(repo), "--json"]) == 0
@@ -51,7 +51,9 @@ def test_data_names_the_commit_and_the_index(
     assert data["earlier"] is None
 
 
-def test_judgements(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judgements_are_read_with_their_queries(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "qrels.tsv").write_text("q1\tguide.md\t1\n")
     (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "backoff"}\n')
     arguments = ["eval", str(tmp_path / "qrels.tsv"), "-C", str(repo)]
@@ -62,7 +64,7 @@ def test_judgements(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.process
-def test_runs_are_kept_compared_reported_and_drawn(
+def test_runs_are_saved_compared_reported_and_plotted(
     repo: Path, git: Git, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib")
@@ -88,7 +90,7 @@ def test_runs_are_kept_compared_reported_and_drawn(
     assert json.loads(capsys.readouterr().out)["earlier"]["summary"]["page"]["mrr"] == 1
 
 
-def test_what_the_commit_does_not_have_is_a_warning_unless_it_is_strict(
+def test_missing_address_is_warning_and_strict_ends_with_1(
     repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "c.jsonl"
@@ -98,7 +100,7 @@ def test_what_the_commit_does_not_have_is_a_warning_unless_it_is_strict(
     assert main(["eval", str(file), "-C", str(repo), "--strict"]) == 1
 
 
-def test_a_gate(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missed_gate_ends_with_1(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["eval", str(cases), "-C", str(repo), "--fail-under", "ndcg@10=.9"]
     assert main(arguments) == 0
     cases.write_text("- {query: zeppelin, expected: guide.md}\n")
@@ -106,12 +108,12 @@ def test_a_gate(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "missed: ndcg@10 by page must be at least 0.9 (got 0.0000)\n"
 
 
-def test_the_first_cases_alone(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_limit_runs_first_cases(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", str(cases), "-C", str(repo), "--limit", "1", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["cases"]) == 1
 
 
-def test_broken_cases_are_wrong_usage(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_cases_end_with_2(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases.write_text("- {query: '', expected: guide.md}\n- {query: x}\n")
     assert main(["eval", str(cases), "-C", str(repo)]) == 2
     captured = capsys.readouterr()
@@ -127,12 +129,14 @@ def test_broken_cases_are_wrong_usage(repo: Path, cases: Path, capsys: pytest.Ca
     "more",
     [["--plot", "a.svg"], ["--plot", "a.pdf", "--runs", "r"], ["--fail-under", "map=1"], ["--top", "3"]],
 )
-def test_wrong_usage(cases: Path, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_ends_with_2_and_a_fix(
+    cases: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["eval", str(cases), *more]) == 2
     assert "\n  fix: " in capsys.readouterr().err
 
 
-def test_what_cannot_be_read_or_written(
+def test_unusable_files_end_with_3(
     repo: Path, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["eval", str(cases), "-C", str(repo)]
@@ -146,7 +150,7 @@ def test_what_cannot_be_read_or_written(
     assert captured.out == ""
 
 
-def test_a_repository_without_a_commit_has_no_answers(
+def test_repository_without_commit_has_no_hits(
     tmp_path: Path, git: Git, cases: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("init", "--quiet", str(tmp_path / "empty"), cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""`docyard fix` on the command line: a commit, the files of the work tree, or a look."""
+"""`docyard fix`: fixes in a commit, in the work tree, or as a preview."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def run(capsys: pytest.CaptureFixture[str], repo: Path, *arguments: str) -> tupl
     return code, captured.out, captured.err
 
 
-def committed(repo: Path, git: Git, **files: str) -> None:
+def commit_files(repo: Path, git: Git, **files: str) -> None:
     for name, text in files.items():
         (repo / f"{name}.md").write_text(text)
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
 
 
-def test_what_is_safe_is_mended_in_one_commit(
+def test_safe_fixes_are_committed_in_one_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    committed(repo, git, doc=WRONG)
+    commit_files(repo, git, doc=WRONG)
     code, out, _ = run(capsys, repo, "--message", "Mend it")
     assert code == 0
     assert (repo / "doc.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
@@ -50,8 +50,10 @@ def test_what_is_safe_is_mended_in_one_commit(
     assert run(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
-def test_anchors_touch_nothing_but_headings(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
-    committed(repo, git, doc=WRONG + "\n## Retries ##  \n")
+def test_anchors_option_changes_only_headings(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(repo, git, doc=WRONG + "\n## Retries ##  \n")
     code, out, _ = run(capsys, repo, "--anchors")
     assert code == 0
     assert (repo / "doc.md").read_text() == WRONG + "\n## Retries {#retries} ##  \n"
@@ -63,7 +65,7 @@ def test_anchors_touch_nothing_but_headings(repo: Path, git: Git, capsys: pytest
     assert git("rev-parse", "HEAD") == head
 
 
-def test_check_reads_the_work_tree_and_changes_nothing(
+def test_check_option_reads_work_tree_and_changes_no_file(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(capsys, repo, "--check")[0] == 0
@@ -80,7 +82,7 @@ def test_check_reads_the_work_tree_and_changes_nothing(
     assert git("log", "--oneline").count("\n") == 0
 
 
-def test_write_mends_the_files_and_makes_no_commit(
+def test_write_option_fixes_files_without_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "draft.md").write_text(WRONG)
@@ -97,29 +99,29 @@ def test_write_mends_the_files_and_makes_no_commit(
 
 
 @pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files, as POSIX can")
-def test_files_that_cannot_be_written_are_not_said_to_be_mended(repo: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits of file sizes")
+def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
     (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")
     (repo / "small.md").write_text(WRONG)
     limited = (
         "import resource, sys; from docyard.cli.main import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
     )
-    for names, said in (
+    for names, summary in (
         (("large.md", "small.md"), "Fixed in 1 document: 1 broken-link, 1 malformed-task."),
         (("large.md",), "Nothing could be written."),
     ):
         command = (sys.executable, "-c", limited, "fix", "--write", "-C", str(repo), *names)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 3
-        assert "left: large.md: it cannot be written" in done.stderr
-        assert done.stdout.endswith(f"{said}\n")
+        assert "not fixed: large.md: it cannot be written" in done.stderr
+        assert done.stdout.endswith(f"{summary}\n")
         assert "large.md" not in done.stdout
     assert (repo / "large.md").read_text().startswith(WRONG)
     assert sorted(path.name for path in repo.iterdir() if "new" in path.name) == []
 
 
-def test_documents_that_are_not_committed_are_said_where_nothing_else_is(
+def test_uncommitted_documents_are_reported_if_commit_needs_no_fix(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "draft.md").write_text(WRONG)
@@ -132,12 +134,14 @@ def test_documents_that_are_not_committed_are_said_where_nothing_else_is(
     assert run(capsys, repo, "guide.md")[1] == "There is nothing to fix.\n"
     code, _, err = run(capsys, repo, "draft.md")
     assert code == 3
-    assert "there is no document at 'draft.md' in what is committed" in err
+    assert "there is no document at 'draft.md' in the commit" in err
     (repo / ".gitignore").write_text("draft.md\n")
     assert run(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
-def test_links_follow_in_the_work_tree_too(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_in_work_tree_follow_new_anchors(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
     (repo / "a.md").write_text("# A\n\n## API\n\n### Errors\n\n## Errors\n")
     (repo / "b.md").write_text("[x](a.md#errors)\n")
     code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
@@ -146,10 +150,10 @@ def test_links_follow_in_the_work_tree_too(repo: Path, git: Git, capsys: pytest.
     assert "3 missing-anchor, 1 link to them." in out
 
 
-def test_a_file_with_changes_of_a_persons_own_refuses_the_commit(
+def test_file_with_uncommitted_changes_is_refused(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    committed(repo, git, doc=WRONG)
+    commit_files(repo, git, doc=WRONG)
     (repo / "doc.md").write_text("mine\n")
     code, _, err = run(capsys, repo)
     assert code == 3
@@ -157,8 +161,10 @@ def test_a_file_with_changes_of_a_persons_own_refuses_the_commit(
     assert (repo / "doc.md").read_text() == "mine\n"
 
 
-def test_the_data_for_programs(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
-    committed(repo, git, doc=WRONG, long="## " + "a" * 1_001 + "\n")
+def test_json_contains_fixes_and_unfixed_findings(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(repo, git, doc=WRONG, long="## " + "a" * 1_001 + "\n")
     code, out, _ = run(
         capsys, repo, "--check", "--json", "--rule", "malformed-task", "--rule", "missing-anchor"
     )
@@ -176,20 +182,20 @@ def test_the_data_for_programs(repo: Path, git: Git, capsys: pytest.CaptureFixtu
     assert json.loads(run(capsys, repo, "--json")[1])["commit"] == git("rev-parse", "HEAD")
 
 
-def test_what_is_left_is_told_beside_the_diff(
+def test_unfixed_findings_are_reported_after_diff(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    committed(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
+    commit_files(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
     code, _, err = run(capsys, repo, "--anchors", "--check")
     assert code == 1
     assert "not fixed: d0.md:3: 'x' names another place of the document already [missing-anchor]\n" in err
     assert "not fixed: 10 more, which --json lists" in err
 
 
-def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
+def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    committed(repo, git, doc="# T\n\n## A \x1b[31m\u202eb\n" + "## More\n" * 100)
+    commit_files(repo, git, doc="# T\n\n## A \x1b[31m\u202eb\n" + "## More\n" * 100)
     _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "6")
     assert "\x1b" not in out
     assert "\u202e" not in out
@@ -211,13 +217,13 @@ def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
         ["--rule", "several-h1"],
     ],
 )
-def test_options_that_say_nothing_together_are_wrong_usage(
+def test_exclusive_options_end_with_2(
     repo: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert run(capsys, repo, *arguments)[0] == 2
 
 
-def test_a_folder_in_no_repository_is_refused_with_what_to_type(
+def test_folder_without_repository_is_refused_with_fix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "plain").mkdir()
@@ -228,10 +234,10 @@ def test_a_folder_in_no_repository_is_refused_with_what_to_type(
     assert (tmp_path / "plain" / "a.md").read_text() == "## A\n"
 
 
-def test_a_bare_repository_is_mended_in_a_commit_and_not_in_files(
+def test_bare_repository_is_fixed_only_by_commit(
     repo: Path, git: Git, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    committed(repo, git, doc=WRONG)
+    commit_files(repo, git, doc=WRONG)
     git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
     bare = tmp_path / "bare.git"
     assert run(capsys, bare, "--check", "--ref", "main")[0] == 1
@@ -240,7 +246,7 @@ def test_a_bare_repository_is_mended_in_a_commit_and_not_in_files(
     assert "- [ ] one" in git("show", "main:doc.md", cwd=bare)
 
 
-def test_a_repository_without_a_commit_has_nothing_to_mend(
+def test_repository_without_commit_has_no_fixes(
     tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new"
@@ -251,21 +257,21 @@ def test_a_repository_without_a_commit_has_nothing_to_mend(
     assert run(capsys, folder, "--check")[0] == 1
 
 
-def test_the_help_names_the_rules_that_have_mends() -> None:
+def test_help_lists_every_fixable_rule() -> None:
     assert set(RULES) == FIXABLE_RULES
 
 
-def test_what_is_protected_is_mended_in_a_proposal(
+def test_protected_document_is_fixed_in_proposal(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "docyard.toml").write_text('[[protect]]\npaths = ["doc.md"]\n')
-    committed(repo, git, doc=WRONG, free=WRONG)
+    commit_files(repo, git, doc=WRONG, free=WRONG)
     before = git("rev-parse", "HEAD")
     code, out, _ = run(capsys, repo, "--message", "Mend it", "--json")
-    told = json.loads(out)
+    data = json.loads(out)
     assert (code, git("rev-parse", "HEAD")) == (0, before)
-    branch = f"proposals/{told['proposal']}-mend-it"
-    assert git("rev-parse", branch) == told["commit"]
+    branch = f"proposals/{data['proposal']}-mend-it"
+    assert git("rev-parse", branch) == data["commit"]
     assert git("show", f"{branch}:doc.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
     assert git("show", f"{branch}:free.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
     code, out, _ = run(capsys, repo, "free.md")

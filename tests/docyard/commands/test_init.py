@@ -1,4 +1,4 @@
-"""`docyard init`: a workspace out of any folder, nothing overwritten, and ready host configuration."""
+"""`docyard init`: a workspace in any folder, existing files, and configurations for hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workspace.config.config import WorkspaceConfig
 COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
 
 
-def test_a_folder_without_a_repository_gets_one(
+def test_folder_without_repository_gets_one(
     tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new" / "specs"
@@ -35,7 +35,7 @@ def test_a_folder_without_a_repository_gets_one(
     assert git("fsck", "--strict", cwd=folder) == ""
 
 
-def test_a_repository_keeps_what_it_has(repo: Path, git: Git) -> None:
+def test_existing_repository_gets_only_settings(repo: Path, git: Git) -> None:
     (repo / "draft.md").write_text("not committed")
     assert main(["init", "-C", str(repo)]) == 0
     assert git("show", "--name-only", "--format=") == "docyard.toml"
@@ -43,7 +43,7 @@ def test_a_repository_keeps_what_it_has(repo: Path, git: Git) -> None:
 
 
 @pytest.mark.parametrize("form", ["angle", "html", "braces"])
-def test_chosen_form_of_anchors_is_in_settings(tmp_path: Path, git: Git, form: str) -> None:
+def test_chosen_anchor_form_is_written_to_settings(tmp_path: Path, git: Git, form: str) -> None:
     folder = tmp_path / "specs"
     assert main(["init", str(folder), "--anchors", form]) == 0
     assert WorkspaceConfig.read((folder / "docyard.toml").read_bytes()).anchors == form
@@ -52,12 +52,12 @@ def test_chosen_form_of_anchors_is_in_settings(tmp_path: Path, git: Git, form: s
 
 
 @loop_over("options", [["--anchors", "round"], ["--anchors", "angle", "--hosts"]])
-def test_unusable_form_of_anchors_is_wrong_usage(tmp_path: Path, options: list[str]) -> None:
+def test_invalid_anchor_form_ends_with_2(tmp_path: Path, options: list[str]) -> None:
     assert main(["init", str(tmp_path / "specs"), *options]) == 2
     assert not (tmp_path / "specs").exists()
 
 
-def test_a_bare_repository_can_be_a_workspace(tmp_path: Path, git: Git) -> None:
+def test_bare_repository_becomes_workspace(tmp_path: Path, git: Git) -> None:
     folder = tmp_path / "specs.git"
     git("init", "--quiet", "--bare", "--initial-branch=trunk", str(folder), cwd=tmp_path)
     assert main(["init", str(folder)]) == 0
@@ -65,7 +65,7 @@ def test_a_bare_repository_can_be_a_workspace(tmp_path: Path, git: Git) -> None:
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_settings_that_are_there_are_never_overwritten(
+def test_existing_settings_are_never_overwritten(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str], committed: bool
 ) -> None:
     (repo / "docyard.toml").write_text('root = "docs"\n')
@@ -79,21 +79,23 @@ def test_settings_that_are_there_are_never_overwritten(
     assert git("rev-parse", "HEAD") == before
 
 
-def test_a_folder_inside_a_repository_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_inside_repository_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repo / "sub").mkdir()
     assert main(["init", str(repo / "sub")]) == 3
     assert "inside a Git repository" in capsys.readouterr().err
     assert not (repo / "docyard.toml").exists()
 
 
-def test_a_detached_head_needs_a_branch(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+def test_detached_head_requires_branch_option(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
     git("checkout", "--quiet", "--detach")
     assert main(["init", "-C", str(repo)]) == 3
     assert "--branch" in capsys.readouterr().err
     assert main(["init", "-C", str(repo), "--branch", "main"]) == 0
 
 
-def test_a_repository_that_asks_for_signatures_gets_the_file_and_no_commit(
+def test_repository_that_requires_signatures_gets_uncommitted_settings(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("config", "commit.gpgsign", "true")
@@ -102,7 +104,7 @@ def test_a_repository_that_asks_for_signatures_gets_the_file_and_no_commit(
     assert git("status", "--porcelain") == "?? docyard.toml"
 
 
-def test_hosts_alone_change_nothing(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hosts_option_changes_no_file(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--hosts", "--json", "-C", str(repo)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["commit"] is None
@@ -128,7 +130,7 @@ def test_every_host_starts_the_same_command() -> None:
         assert (server["command"], *server["args"]) == COMMAND, host.host
 
 
-def test_the_settings_show_the_defaults_and_every_setting() -> None:
+def test_settings_file_documents_every_default() -> None:
     assert WorkspaceConfig.read(SETTINGS.encode()) == WorkspaceConfig()
     uncommented = "\n".join(
         line.removeprefix("# ") if " = " in line or line.startswith("# [") else line

@@ -1,4 +1,4 @@
-"""`docyard links` lists what links where, as it is committed."""
+"""`docyard links`: outgoing links, backlinks and broken links of the committed text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def linked(repo: Path, git: Git) -> Path:
-    """A repository of which each commit adds a document that links to the guide."""
+    """Return a repository in which each commit adds a document with a link to the guide."""
     for name, text in (
         ("a.md", "# A\n\n[retries](guide.md#retries) [lost](lost.md)\n"),
         ("docs/b.md", "# B\n\n<a href='../guide.md'>all</a>\n\n[top]: /a.md\n\n[top][]\n"),
@@ -28,7 +28,7 @@ def linked(repo: Path, git: Git) -> Path:
     return repo
 
 
-def test_both_ways_of_a_document(linked: Path, capsys: Capture) -> None:
+def test_outgoing_links_and_backlinks_are_listed(linked: Path, capsys: Capture) -> None:
     assert main(["links", "a.md", "-C", str(linked)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "a.md#_preamble:3\tguide.md#retries\tinline",
@@ -37,7 +37,7 @@ def test_both_ways_of_a_document(linked: Path, capsys: Capture) -> None:
     ]
 
 
-def test_of_a_section_as_json(linked: Path, git: Git, capsys: Capture) -> None:
+def test_backlinks_of_section_are_json(linked: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "guide.md#retries", "--backlinks", "--json", "-C", str(linked)]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "commit": git("rev-parse", "HEAD"),
@@ -58,7 +58,7 @@ def test_of_a_section_as_json(linked: Path, git: Git, capsys: Capture) -> None:
     }
 
 
-def test_at_a_date(linked: Path, git: Git, capsys: Capture) -> None:
+def test_links_at_date_are_those_of_its_commit(linked: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "a.md", "--json", "--ref", "@{2099-12-31}", "-C", str(linked)]) == 0
     assert json.loads(capsys.readouterr().out)["commit"] == git("rev-parse", "HEAD")
     assert main(["links", "a.md", "--ref", "@{2001-01-31}", "-C", str(linked)]) == 3
@@ -67,7 +67,7 @@ def test_at_a_date(linked: Path, git: Git, capsys: Capture) -> None:
     assert "Did you mean 'main'?" in capsys.readouterr().err
 
 
-def test_at_another_commit(linked: Path, git: Git, capsys: Capture) -> None:
+def test_links_at_ref_are_those_of_its_commit(linked: Path, git: Git, capsys: Capture) -> None:
     assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked)]) == 0
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 2
     older = git("rev-parse", "HEAD~1")
@@ -75,20 +75,20 @@ def test_at_another_commit(linked: Path, git: Git, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out)["backlinks_total"] == 1
 
 
-def test_of_an_older_commit_before_there_is_a_graph(linked: Path, git: Git, capsys: Capture) -> None:
+def test_links_of_older_commit_need_no_graph(linked: Path, git: Git, capsys: Capture) -> None:
     older = git("rev-parse", "HEAD~1")
     assert main(["links", "guide.md", "--backlinks", "--json", "-C", str(linked), "--ref", older]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["commit"] == older
-    assert [link["from"] for link in told["backlinks"]] == ["a.md#_preamble"]
+    data = json.loads(capsys.readouterr().out)
+    assert data["commit"] == older
+    assert [link["from"] for link in data["backlinks"]] == ["a.md#_preamble"]
 
 
-def test_all_broken_links(linked: Path, capsys: Capture) -> None:
+def test_all_broken_links_are_listed(linked: Path, capsys: Capture) -> None:
     assert main(["links", "--broken", "-C", str(linked)]) == 0
     assert capsys.readouterr().out == "a.md#_preamble:3\tlost.md\tbroken\n"
 
 
-def test_a_link_out_of_the_repository_leads_nowhere(linked: Path, git: Git, capsys: Capture) -> None:
+def test_link_out_of_repository_is_broken(linked: Path, git: Git, capsys: Capture) -> None:
     (linked / "a.md").write_text("# A\n\n[out](../elsewhere.md) [web](https://example.org)\n")
     git("commit", "--quiet", "--all", "--message", "Out")
     assert main(["links", "a.md", "--broken", "-C", str(linked)]) == 0
@@ -96,7 +96,7 @@ def test_a_link_out_of_the_repository_leads_nowhere(linked: Path, git: Git, caps
     assert main(["validate", "a.md", "-C", str(linked)]) == 1
 
 
-def test_a_path_may_count_from_the_current_folder(
+def test_path_may_be_relative_to_current_folder(
     linked: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(linked / "docs")
@@ -107,7 +107,7 @@ def test_a_path_may_count_from_the_current_folder(
     assert capsys.readouterr().out == "a.md#_preamble:3\tguide.md#retries\tinline\n"
 
 
-def test_what_has_moved_is_told_of(
+def test_moved_document_is_reported_with_new_path(
     linked: Path, git: Git, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("mv", "docs/b.md", "docs/c.md")
@@ -124,7 +124,7 @@ def test_what_has_moved_is_told_of(
     assert (data["file"], data["slug"], data["moved_to"]) == ("docs/c.md", None, moved)
 
 
-def test_a_task_stands_for_its_section(linked: Path, git: Git, capsys: Capture) -> None:
+def test_task_address_lists_links_of_its_section(linked: Path, git: Git, capsys: Capture) -> None:
     (linked / "plan.md").write_text("# Plan\n\n## Tasks\n\n- [ ] Read [this](guide.md)\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
@@ -144,7 +144,7 @@ def test_a_task_stands_for_its_section(linked: Path, git: Git, capsys: Capture) 
         (["guide.md", "--sideways"], 2, "--sideways"),
     ],
 )
-def test_what_is_not_there_is_said(
+def test_unknown_address_or_option_returns_error(
     linked: Path, capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     assert main(["links", "-C", str(linked), *arguments]) == code

@@ -1,4 +1,4 @@
-"""`docyard log`: which commits changed a document or section, for people and for programs."""
+"""`docyard log`: the commits that changed a document or section, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kinds(capsys: Capture) -> list[str]:
     return [" ".join(filter(None, row[4:7])) for row in rows(capsys)]
 
 
-def test_a_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
     found = rows(capsys)
     assert found == [
@@ -90,7 +90,7 @@ def test_a_section_is_followed_across_renames(repo: Path, ids: list[str], capsys
         ("guide.md#retries", "This has moved to guides/setup.md#how-to-retry.\n"),
     ],
 )
-def test_every_way_to_name_it(
+def test_every_form_of_address_returns_same_history(
     repo: Path,
     ids: list[str],
     address: str,
@@ -105,7 +105,7 @@ def test_every_way_to_name_it(
     assert captured.err == there
 
 
-def test_history_of_a_removed_section_begins_with_its_removal(
+def test_history_of_removed_document_begins_with_its_removal(
     repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "docs").mkdir(exist_ok=True)
@@ -115,21 +115,23 @@ def test_history_of_a_removed_section_begins_with_its_removal(
         assert kinds(capsys) == ["removed docs/b.md", "created docs/b.md"]
 
 
-def test_a_section_that_was_removed(repo: Path, ids: list[str], commit: Commit, capsys: Capture) -> None:
+def test_history_of_removed_section_begins_with_its_removal(
+    repo: Path, ids: list[str], commit: Commit, capsys: Capture
+) -> None:
     (repo / "guides" / "setup.md").write_text("# Guide\n\nHow to begin.\n")
     commit(8, "Without retries")
     assert main(["log", "guides/setup.md#how-to-retry", "--limit", "2", "-C", str(repo)]) == 0
     assert kinds(capsys) == ["removed guides/setup.md#how-to-retry", "changed guides/setup.md#how-to-retry"]
 
 
-def test_from_a_ref(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_log_of_ref_begins_at_its_commit(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guide.md#retries", "--ref", ids[1], "-C", str(repo)]) == 0
     assert kinds(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
     assert main(["log", "guide.md", "--ref", "@{2026-01-03}", "-C", str(repo)]) == 0
     assert kinds(capsys) == ["changed guide.md", "changed guide.md", "created guide.md"]
 
 
-def test_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_log_without_file_lists_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "-C", str(repo)]) == 0
     assert [(row[0], *row[4:7]) for row in rows(capsys)] == [
         (ids[5][:8], "removed", "docs/b.md", ""),
@@ -142,7 +144,7 @@ def test_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
     ]
 
 
-def test_a_limit_says_that_there_is_more(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_limited_log_reports_more_commits(repo: Path, ids: list[str], capsys: Capture) -> None:
     for arguments in ([], ["guides/setup.md"]):
         assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
         captured = capsys.readouterr()
@@ -150,7 +152,7 @@ def test_a_limit_says_that_there_is_more(repo: Path, ids: list[str], capsys: Cap
         assert captured.err == "The last 2 commits; --limit 0 shows all.\n"
 
 
-def test_without_a_limit_every_page_is_read(tmp_path: Path, capsys: Capture) -> None:
+def test_log_without_limit_reads_every_page(tmp_path: Path, capsys: Capture) -> None:
     versions = [{"a.md": b"# A\n\n## S\n\nVersion %d.\n" % number} for number in range(250)]
     history(tmp_path / "long", line_of(versions))
     for arguments, count in ((["a.md#s"], 20), (["a.md#s", "--limit", "0"], 250), (["--limit", "0"], 250)):
@@ -188,13 +190,13 @@ PATCH = """\
 """
 
 
-def test_diffs(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_diffs_are_printed_with_commits(repo: Path, ids: list[str], capsys: Capture) -> None:
     arguments = ["log", "guides/setup.md#how", "-p", "--limit", "3", "-C", str(repo)]
     assert main(arguments) == 0
     assert capsys.readouterr().out == PATCH.format(*(id[:8] for id in ids), space=" ")
 
 
-def test_texts_that_are_too_large_are_not_compared(repo: Path, commit: Commit, capsys: Capture) -> None:
+def test_too_large_texts_are_not_compared(repo: Path, commit: Commit, capsys: Capture) -> None:
     (repo / "large.md").write_text("# Large\n\n" + "A line of words.\n" * 70_000)
     commit(2, "Large")
     assert main(["log", "large.md", "-p", "-C", str(repo)]) == 0
@@ -203,7 +205,7 @@ def test_texts_that_are_too_large_are_not_compared(repo: Path, commit: Commit, c
     assert json.loads(capsys.readouterr().out)["history"][0]["hint"].endswith("not compared")
 
 
-def test_json(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
+def test_json_of_section_has_history_and_diffs(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["log", "guide.md#retries", "--json", "-p", "--limit", "4", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["file"], data["slug"], data["complete"]) == ("guides/setup.md", "how-to-retry", False)
@@ -225,7 +227,7 @@ def test_json(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     }
 
 
-def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
+def test_json_of_all_documents_has_their_changes(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "--json", "--limit", "3", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["complete"] is False
@@ -242,7 +244,7 @@ def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> N
     [
         (["guides/setp.md"], 3, "guides/setup.md"),
         (["guides/setup.md#how-to-retyr"], 3, "how-to-retry"),
-        (["app.py"], 3, "'app.py' is no document"),
+        (["app.py"], 3, "'app.py' is not a document"),
         (["guides"], 3, "'guides' is a folder"),
         (["new.md"], 3, "not committed yet"),
         (["--ref", "never"], 3, "never"),
@@ -251,7 +253,7 @@ def test_json_of_all_documents(repo: Path, ids: list[str], capsys: Capture) -> N
         (["--limit", "-1"], 2, "--limit"),
     ],
 )
-def test_what_has_no_history_is_said(
+def test_unknown_address_or_option_returns_error(
     repo: Path, ids: list[str], capsys: Capture, arguments: list[str], code: int, word: str
 ) -> None:
     (repo / "new.md").write_text("# New\n")
@@ -261,13 +263,13 @@ def test_what_has_no_history_is_said(
     assert word in captured.err
 
 
-def test_a_branch_without_commits(tmp_path: Path, git: Git, capsys: Capture) -> None:
+def test_branch_without_commits_returns_error(tmp_path: Path, git: Git, capsys: Capture) -> None:
     git("init", "--quiet", str(tmp_path / "new"), cwd=tmp_path)
     assert main(["log", "-C", str(tmp_path / "new")]) == 3
     assert "no commit yet" in capsys.readouterr().err
 
 
-def test_a_shallow_clone_says_so(
+def test_shallow_clone_is_reported(
     repo: Path, ids: list[str], git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
@@ -289,19 +291,19 @@ PAGE = """\
           renamed from guide.md#retries
 {1}  2026-01-02 07:30  Bob Builder via claude-code
           Say that it doubles
-The last 4; --limit 0 shows all.
+The last 4 commits; --limit 0 shows all.
 """
 
 
 @pytest.mark.process
-def test_a_person_sees_a_page(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_terminal_shows_indented_entries(repo: Path, ids: list[str], screen: Screen) -> None:
     for columns in (80, 120):
         page = screen("log", "guides/setup.md#how", "--limit", "4", columns=columns)
         assert page == PAGE.format(*(id[:8] for id in ids))
 
 
 @pytest.mark.process
-def test_long_subjects_and_many_documents_keep_the_margin(repo: Path, commit: Commit, screen: Screen) -> None:
+def test_long_subjects_and_many_documents_are_indented(repo: Path, commit: Commit, screen: Screen) -> None:
     for number in range(12):
         (repo / f"{number:02}.md").write_text(f"# {number}\n")
     id = commit(8, "Words " * 20, "日本 太郎 <taro@example.com>")
@@ -314,7 +316,7 @@ def test_long_subjects_and_many_documents_keep_the_margin(repo: Path, commit: Co
 
 
 @pytest.mark.process
-def test_colours_are_for_terminals(repo: Path, ids: list[str], screen: Screen) -> None:
+def test_terminal_output_is_coloured(repo: Path, ids: list[str], screen: Screen) -> None:
     page = screen("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
     for shown in (
         f"\x1b[33m{ids[5][:8]}\x1b[0m",
@@ -328,9 +330,7 @@ def test_colours_are_for_terminals(repo: Path, ids: list[str], screen: Screen) -
 
 
 @pytest.mark.process
-def test_nothing_that_a_terminal_obeys_gets_through(
-    repo: Path, commit: Commit, screen: Screen, capsys: Capture
-) -> None:
+def test_control_characters_are_escaped(repo: Path, commit: Commit, screen: Screen, capsys: Capture) -> None:
     (repo / "\x1b]0;x\x07.md").write_text("# X\n")
     commit(9, "A \x1b[31msubject\u202e turned", "M\x1b[5mallory <m@example.com>")
     page = screen("log", "--limit", "1", colours=True)
@@ -340,8 +340,8 @@ def test_nothing_that_a_terminal_obeys_gets_through(
 
 
 @loop_over("seed", range(6))
-def test_all_documents_are_those_that_git_tells_of(tmp_path: Path, seed: int) -> None:
-    """Whatever branches and merges there are: `git log -c` is asked for each commit's paths."""
+def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
+    """On random histories with merges: `git log -c` lists the expected paths of each commit."""
     random = Random(seed)
     names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
     made: list[Made] = []
@@ -361,18 +361,18 @@ def test_all_documents_are_those_that_git_tells_of(tmp_path: Path, seed: int) ->
         }
         for item in RecentCommits(workspace.snapshot())
     }
-    assert found == _told_by_git(repo)
+    assert found == _list_changes_by_git(repo)
 
 
-def _told_by_git(repo: Repo) -> dict[str, set[str]]:
-    told: dict[str, set[str]] = {}
+def _list_changes_by_git(repo: Repo) -> dict[str, set[str]]:
+    changes: dict[str, set[str]] = {}
     log = repo.git("log", "-c", "--root", "--no-renames", "--name-only", "--format=%x01%H", "main")
     for part in log.split("\x01")[1:]:
         id, *paths = part.split()
         documents = {path for path in paths if path.endswith(".md")}
         if documents:
-            told[id] = documents
-    return told
+            changes[id] = documents
+    return changes
 
 
 @pytest.mark.parametrize("name", ["log", "blame"])

@@ -1,4 +1,4 @@
-"""`docyard metadata` prints what an index tells of itself, and names what is wrong in one from elsewhere."""
+"""`docyard metadata`: the metadata of an index, and the problems of a file or an artifact."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "metadata.json"
 
 
-def test_that_of_a_repository_s_index_is_printed(repo: Path, git: Git, capsys: Capture) -> None:
+def test_metadata_of_repository_index_are_printed(repo: Path, git: Git, capsys: Capture) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     capsys.readouterr()
     assert main(["metadata", "-C", str(repo), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["problems"] == []
-    assert told["metadata"]["stats"]["source_commit"] == git("rev-parse", "HEAD")
-    assert told["metadata"]["taxonomy"]["tags"] == {"values": ["backend"]}
+    report = json.loads(capsys.readouterr().out)
+    assert report["problems"] == []
+    assert report["metadata"]["stats"]["source_commit"] == git("rev-parse", "HEAD")
+    assert report["metadata"]["taxonomy"]["tags"] == {"values": ["backend"]}
     assert main(["metadata", "-C", str(repo)]) == 0
     assert "description\tdocumentation of specs\n" in capsys.readouterr().out
 
 
-def test_without_an_index_the_command_that_makes_one_is_named(repo: Path, capsys: Capture) -> None:
+def test_missing_index_returns_error_with_rebuild_command(repo: Path, capsys: Capture) -> None:
     assert main(["metadata", "-C", str(repo)]) == 3
     assert "docyard index rebuild" in capsys.readouterr().err
 
 
-def test_a_sound_file_is_printed_as_it_is_read(file: Path, capsys: Capture) -> None:
+def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
     file.write_text(json.dumps(SOUND))
     assert main(["metadata", str(file)]) == 0
     printed = capsys.readouterr().out
@@ -53,9 +53,9 @@ def test_a_sound_file_is_printed_as_it_is_read(file: Path, capsys: Capture) -> N
     assert "source_commit\tnone\n" in printed
     assert "language\t2\tThe language.\n" in printed
     assert main(["metadata", str(file), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["metadata"]["taxonomy"]["language"]["values"] == ["go", "python"]
-    assert told["metadata"]["stats"]["source_commit"] is None
+    report = json.loads(capsys.readouterr().out)
+    assert report["metadata"]["taxonomy"]["language"]["values"] == ["go", "python"]
+    assert report["metadata"]["stats"]["source_commit"] is None
 
 
 @loop_over(
@@ -71,7 +71,7 @@ def test_a_sound_file_is_printed_as_it_is_read(file: Path, capsys: Capture) -> N
         ("embedding.dimensions", {"embedding": {"provider": "p", "model": "m", "dimensions": 0}}),
     ],
 )
-def test_a_problem_is_named_by_its_field(
+def test_problem_is_reported_with_its_field(
     field: str, change: dict[str, Any], file: Path, capsys: Capture
 ) -> None:
     file.write_text(json.dumps({**SOUND, **change}))
@@ -79,9 +79,9 @@ def test_a_problem_is_named_by_its_field(
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{field}\t")
     assert main(["metadata", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["metadata"] is None
-    assert [problem["field"] for problem in told["problems"]] == [field]
+    report = json.loads(capsys.readouterr().out)
+    assert report["metadata"] is None
+    assert [problem["field"] for problem in report["problems"]] == [field]
 
 
 def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
@@ -97,36 +97,36 @@ def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
     ]
 
 
-def test_what_is_no_json_is_a_problem(file: Path, capsys: Capture) -> None:
+def test_invalid_json_is_reported_as_problem(file: Path, capsys: Capture) -> None:
     file.write_bytes(b"\xff{")
     assert main(["metadata", str(file)]) == 1
     assert capsys.readouterr().out.startswith("metadata.json\t")
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder"])
-def test_what_cannot_be_read_is_refused_without_its_place(name: str, tmp_path: Path, capsys: Capture) -> None:
+def test_error_for_unreadable_file_omits_its_folder(name: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "folder").mkdir()
     assert main(["metadata", str(tmp_path / name)]) == 3
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert "\n  fix: " in told.err
-    assert str(tmp_path) not in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert "\n  fix: " in captured.err
+    assert str(tmp_path) not in captured.err
 
 
-def test_a_key_is_for_an_artifact(file: Path, capsys: Capture) -> None:
+def test_key_option_requires_artifact(file: Path, capsys: Capture) -> None:
     file.write_text(json.dumps(SOUND))
     assert main(["metadata", str(file), "--key", "k"]) == 2
     assert "--key" in capsys.readouterr().err
 
 
-def test_an_artifact_is_checked_whole(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_all_files_of_artifact_are_checked(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     out, key = tmp_path / "out", tmp_path / "key"
     assert main(["build", "-C", str(repo), "--out", str(out), "--key", str(key)]) == 0
     capsys.readouterr()
     assert main(["metadata", str(out), "--key", str(key), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["metadata"]["stats"]["total_files"] == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["metadata"]["stats"]["total_files"] == 1
     [pack] = (out / "objects" / "pack").glob("*.pack")
     data = bytearray(pack.read_bytes())
     data[-1] ^= 1

@@ -1,4 +1,4 @@
-"""`docyard proposals`: what each command does to the repository, prints, and says to do next."""
+"""`docyard proposals`: the effect of each command, its output, and the suggested next step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES = '[[protect]]\npaths = ["guide.md"]\napprovers = ["ben"]\n'
 
 @pytest.fixture
 def run(repo: Path, capsys: Capture) -> Run:
-    """Runs a command in the repository, with an exit code that is expected; gives all that it prints."""
+    """Return a function that runs a command, checks its exit code, and returns its output."""
 
     def run(*arguments: str, code: int = 0) -> str:
         assert main(["proposals", *arguments, "-C", str(repo)]) == code, capsys.readouterr()
@@ -38,7 +38,7 @@ def run(repo: Path, capsys: Capture) -> Run:
 
 @pytest.fixture
 def data(run: Run) -> Data:
-    """The same, with --json; gives the data."""
+    """Return a function like `run` that adds --json and returns the data."""
 
     def data(*arguments: str, code: int = 0) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(run(*arguments, "--json", code=code))
@@ -49,7 +49,7 @@ def data(run: Run) -> Data:
 
 @pytest.fixture
 def ben(repo: Path, tmp_path: Path) -> Path:
-    """A file with the token of Ben, whom the rules name."""
+    """Return a file with the token of Ben, who is an approver in the rules."""
     file = tmp_path / "token"
     file.touch(mode=0o600)
     file.write_text(Tokens(repo / ".git").add("ben", "Ben", "ben@example.org"))
@@ -58,7 +58,7 @@ def ben(repo: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def proposed(repo: Path, git: Git, data: Data) -> str:
-    """The id of a proposal that changes a sentence, ticks nothing, adds a document and another file."""
+    """Return the id of a proposal that changes a sentence, and adds a document and another file."""
     made = data("create", "Say how retries back off", "-d", "They *need* a bound.")
     git("switch", "--quiet", made["branch"])
     text = (repo / "guide.md").read_text()
@@ -80,7 +80,7 @@ def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str,
     assert "--json" in shown
 
 
-def test_from_the_first_draft_to_the_merge(
+def test_draft_is_submitted_reviewed_and_merged(
     repo: Path, git: Git, ben: Path, proposed: str, run: Run, data: Data
 ) -> None:
     git("branch", "keep")
@@ -116,7 +116,7 @@ def test_from_the_first_draft_to_the_merge(
     }
     assert f"approve {proposed} --commit {shown['tip'][:8]}" in shown["next_step"]
     token = ("--token-file", str(ben))
-    assert "not at that commit any more" in run("approve", proposed, "--commit", tip[:8], *token, code=3)
+    assert "no longer at that commit" in run("approve", proposed, "--commit", tip[:8], *token, code=3)
     run("approve", proposed, "--commit", shown["tip"][:8], "-m", "Reads well.", *token)
     assert data("show", proposed)["missing"] == []
     refused = run("merge", proposed, code=3)
@@ -134,7 +134,7 @@ def test_from_the_first_draft_to_the_merge(
     assert "Ben approved at" in page
 
 
-def test_nobody_approves_their_own_or_without_a_token(
+def test_approval_of_own_proposal_or_without_token_is_refused(
     repo: Path, tmp_path: Path, proposed: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("submit", proposed)
@@ -142,21 +142,19 @@ def test_nobody_approves_their_own_or_without_a_token(
     assert "only a person with a token can approve" in refused
     assert "docyard tokens add" in refused
     monkeypatch.setenv("DOCYARD_TOKEN", Tokens(repo / ".git").add("ann", "Ann", "ann@example.com"))
-    assert "nobody approves" in run("approve", proposed, code=3)
+    assert "the author of a proposal cannot approve it" in run("approve", proposed, code=3)
     monkeypatch.setenv("DOCYARD_TOKEN", "docyard_ann_" + "0" * 48)
     refused = run("approve", proposed, code=3)
-    assert "no token that is known here" in refused
+    assert "the token is unknown in this repository" in refused
     assert "0" * 48 not in refused
 
 
-def test_what_is_changed_is_told_section_by_section_and_word_by_word(
-    proposed: str, run: Run, data: Data
-) -> None:
-    told = run("diff", proposed)
-    assert "    ~ A backoff [-with jitter.-]{+that doubles.+}\n" in told
-    assert "Added with 1 section: One.\n" in told
-    assert "    + More.\n" in told
-    assert told.endswith("data.bin\n  This file is no document.\n")
+def test_diff_marks_changed_sections_and_words(proposed: str, run: Run, data: Data) -> None:
+    output = run("diff", proposed)
+    assert "    ~ A backoff [-with jitter.-]{+that doubles.+}\n" in output
+    assert "Added with 1 section: One.\n" in output
+    assert "    + More.\n" in output
+    assert output.endswith("data.bin\n  This file is not a document.\n")
     assert "new.md" not in run("diff", proposed, "guide.md#retries")
     assert run("diff", proposed, "new.md#one") == "new.md\n  One one\n    Added.\n    + ## One\n    + More.\n"
     markdown = run("diff", proposed, "--markdown")
@@ -193,7 +191,7 @@ def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Ru
     git("switch", "--quiet", "main")
     page = run("show", proposed, "--no-diff")
     assert "guide.md#the-retries (was guide.md#retries; its text has changed)" in page
-    assert "new.md (gone)" in page
+    assert "new.md (deleted)" in page
     [thread] = data("show", proposed, "guide.md#the-retries")["threads"]
     assert thread["now"]["state"] == "outdated"
     assert [reply["text"] for reply in thread["replies"]] == ["By two."]
@@ -202,7 +200,7 @@ def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Ru
 
 
 @pytest.mark.process
-def test_a_text_is_piped_in_or_written_in_the_editor(
+def test_text_is_read_from_pipe_or_editor(
     tmp_path: Path, proposed: str, run: Run, data: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def pipe(raw: bytes) -> None:
@@ -211,7 +209,7 @@ def test_a_text_is_piped_in_or_written_in_the_editor(
     pipe("Two lines,\nthe second: ü.\n".encode())
     run("comment", proposed)
     pipe(b"")
-    assert "there is no text" in run("comment", proposed, code=3)
+    assert "the text is empty" in run("comment", proposed, code=3)
     pipe(b"\xff")
     assert "not UTF-8" in run("comment", proposed, code=3)
     editor = tmp_path / "editor"
@@ -226,7 +224,7 @@ def test_a_text_is_piped_in_or_written_in_the_editor(
     assert texts == ["Two lines,\nthe second: ü.", "# Heading\n\nTyped."]
 
 
-def test_lists_say_what_they_leave_out(proposed: str, run: Run, data: Data) -> None:
+def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> None:
     second = data("create", "Say how retries back off", "--submit")["proposal"]
     page = run("show", second)
     assert "it has no commit of its own yet" in page
@@ -235,7 +233,7 @@ def test_lists_say_what_they_leave_out(proposed: str, run: Run, data: Data) -> N
     assert "has no commit of its own" in run("merge", second, code=3)
     third = data("create", "Closed soon")["proposal"]
     closed = run("close", third, "-m", "Done elsewhere.")
-    assert f"next: docyard proposals reopen {third} takes it up again\n" in closed
+    assert f"next: docyard proposals reopen {third} reopens it\n" in closed
     found = data("list")
     assert {one["proposal"] for one in found["proposals"]} == {proposed, second}
     assert found["complete"]
@@ -244,13 +242,15 @@ def test_lists_say_what_they_leave_out(proposed: str, run: Run, data: Data) -> N
     assert [line.split("\t")[:2] for line in run("list", "--state", "closed").splitlines()] == [
         [third, "closed"]
     ]
-    assert "None is merged; there are 1 draft, 1 open and 1 closed." in run("list", "--state", "merged")
+    assert "No proposal is merged; there are 1 draft, 1 open and 1 closed." in run(
+        "list", "--state", "merged"
+    )
     run("reopen", third)
     assert f"{third} is open already" in run("reopen", third)
     assert data("list", "--state", "all")["total"] == 3
 
 
-def test_words_are_changed_and_bounded(
+def test_title_and_description_are_edited_within_limits(
     repo: Path, tmp_path: Path, proposed: str, run: Run, data: Data
 ) -> None:
     words = tmp_path / "words.md"
@@ -260,7 +260,7 @@ def test_words_are_changed_and_bounded(
     assert (shown["title"], shown["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
     assert "already" in run("edit", proposed, "--title", "Retries 🦆 back off")
     refused = run("create", "x" * 10_000, code=3)
-    assert "10,000 characters; at most 256 are kept" in refused
+    assert "10,000 characters; the limit is 256" in refused
     assert "x" * 50 not in refused
     run("create", " ", code=3)
     run("edit", proposed, code=2)
@@ -268,14 +268,14 @@ def test_words_are_changed_and_bounded(
     assert data("list", "--state", "all")["total"] == 1
 
 
-def test_a_name_that_is_not_known_is_answered_with_the_nearest(proposed: str, run: Run) -> None:
+def test_unknown_id_suggests_nearest(proposed: str, run: Run) -> None:
     for command in ("show", "diff", "submit", "conflicts", "refresh", "merge", "close"):
         assert f"such as '{proposed}'" in run(command, proposed[:-1], code=3)
     assert "no proposal" in run("show", "main", code=3)
     assert run("show", f"proposals/{proposed}").startswith(proposed)
 
 
-def test_a_branch_that_is_gone_is_said_to_be(
+def test_deleted_branch_is_reported_with_fix(
     repo: Path, git: Git, proposed: str, run: Run, data: Data
 ) -> None:
     run("submit", proposed)
@@ -284,16 +284,18 @@ def test_a_branch_that_is_gone_is_said_to_be(
     git("branch", "-D", branch)
     page = run("show", proposed)
     assert "its branch was deleted" in page
-    assert f"next: git branch {branch} {tip[:8]} brings its branch back\n" in page
-    assert "is gone" in run("conflicts", proposed, code=3)
-    assert "None is open; there are 1 gone." in run("list")
+    assert f"next: git branch {branch} {tip[:8]} restores its branch\n" in page
+    assert "does not exist" in run("conflicts", proposed, code=3)
+    assert "No proposal is open; there are 1 gone." in run("list")
     git("branch", branch, tip)
     assert data("show", proposed)["state"] == "open"
     git("branch", "-f", branch, "main")
     assert "its branch was rewritten" in run("show", proposed)
 
 
-def test_overlaps_name_the_other_proposal(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
+def test_overlap_with_other_proposal_is_reported(
+    repo: Path, git: Git, proposed: str, run: Run, data: Data
+) -> None:
     other = data("create", "The same place")
     git("switch", "--quiet", other["branch"])
     text = (repo / "guide.md").read_text()
@@ -325,8 +327,8 @@ def test_ids_and_addresses_are_completed(repo: Path, proposed: str, data: Data) 
     assert "request-changes" in complete("req")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
-def test_without_a_repository_the_reason_is_given(tmp_path: Path, capsys: Capture) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions")
+def test_missing_repository_returns_error(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "empty").mkdir()
     assert main(["proposals", "list", "-C", str(tmp_path / "empty")]) == 3
     assert "not a Git repository" in capsys.readouterr().err

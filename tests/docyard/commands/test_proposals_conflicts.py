@@ -1,4 +1,4 @@
-"""Conflicts at the command line: shown with names that can be typed back, decided by name and by file."""
+"""Conflicts at the command line: their output, and decisions by name and by file."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ THEIRS = (
 
 @pytest.fixture
 def proposed(repo: Path, git: Git) -> str:
-    """The id of a proposal that changed three units of a document which its target changed otherwise."""
+    """Return the id of a proposal with conflicts in three units of a document."""
     (repo / "plan.md").write_text(TEXT)
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
     assert main(["proposals", "create", "Steps", "-C", str(repo)]) == 0
-    [one] = Workspace.open(repo, read_only=True).proposing().list_all()
+    [one] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
     for branch, text in ((one.content.branch, OURS), ("main", THEIRS)):
         git("switch", "--quiet", branch)
         (repo / "plan.md").write_text(text)
@@ -55,7 +55,7 @@ def proposed(repo: Path, git: Git) -> str:
 
 @pytest.fixture
 def run(repo: Path, capsys: Capture) -> Run:
-    """Runs a command in the repository, with an exit code that is expected; gives what it prints."""
+    """Return a function that runs a command, checks its exit code, and returns its output."""
     capsys.readouterr()
 
     def run(*arguments: str, code: int = 0) -> str:
@@ -66,11 +66,11 @@ def run(repo: Path, capsys: Capture) -> Run:
     return run
 
 
-def merged(repo: Path, git: Git) -> str:
+def read_merged_plan(repo: Path, git: Git) -> str:
     return git("show", f"{git('branch', '--list', 'proposals/*').strip(' *+')}:plan.md") + "\n"
 
 
-def test_nothing_moves_while_there_is_a_conflict(repo: Path, git: Git, proposed: str, run: Run) -> None:
+def test_conflict_changes_no_branch(repo: Path, git: Git, proposed: str, run: Run) -> None:
     before = git("for-each-ref")
     shown = run("conflicts", proposed, code=1)
     assert shown.startswith(f"3 conflicts of proposal {proposed} with main; nothing was merged.\n")
@@ -89,21 +89,23 @@ def test_nothing_moves_while_there_is_a_conflict(repo: Path, git: Git, proposed:
     assert git("for-each-ref") == before
 
 
-def test_names_decide_a_unit_or_all_of_a_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
+def test_names_resolve_one_unit_or_whole_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
     run("refresh", proposed, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
     assert "there is text:plan.md#steps" in run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
     [name] = [line for line in run("conflicts", proposed, code=1).splitlines() if line.startswith("task")]
-    said = run(
+    output = run(
         "refresh", proposed, "--ours", "plan.md#steps", "--theirs", "text:plan.md#_preamble", "--theirs", name
     )
-    assert said.startswith(f"Refreshed {proposed} as ")
-    assert merged(repo, git) == TEXT.replace("One", "Our").replace("First", "Their").replace("it", "theirs")
+    assert output.startswith(f"Refreshed {proposed} as ")
+    assert read_merged_plan(repo, git) == TEXT.replace("One", "Our").replace("First", "Their").replace(
+        "it", "theirs"
+    )
     assert run("conflicts", proposed) == f"Proposal {proposed} has no conflict with main.\n"
-    assert "holds all that its target has already" in run("refresh", proposed)
+    assert "contains all commits of its target already" in run("refresh", proposed)
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_a_document_that_was_removed_there_is_decided(
+def test_conflict_with_removed_document_is_resolved(
     side: str, repo: Path, git: Git, proposed: str, run: Run
 ) -> None:
     git("rm", "--quiet", "plan.md")
@@ -119,7 +121,7 @@ def test_a_document_that_was_removed_there_is_decided(
 
 
 @pytest.mark.parametrize("form", ["json", "toml"])
-def test_a_file_decides_by_new_content_too(
+def test_file_resolves_conflicts_with_new_content(
     form: str, repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
 ) -> None:
     data = json.loads(run("conflicts", proposed, "--json", code=1))
@@ -139,7 +141,7 @@ def test_a_file_decides_by_new_content_too(
         ]
         file.write_text("\n\n".join(tables))
     run("refresh", proposed, "--resolve", str(file))
-    assert merged(repo, git) == THEIRS.replace("Their step.", "Both steps.")
+    assert read_merged_plan(repo, git) == THEIRS.replace("Their step.", "Both steps.")
 
 
 @loop_over(
@@ -151,25 +153,25 @@ def test_a_file_decides_by_new_content_too(
         ("a = ", "TOML"),
         ("a" + ".a" * 5_000 + " = 1", "nested too deeply"),
         ("{}", "no list 'conflicts'"),
-        ('{"conflicts": [1]}', "decision 1 is no object"),
+        ('{"conflicts": [1]}', "decision 1 must be an object"),
         ('[{"choice": "ours"}]', "decision 1 does not name a conflict"),
         ('[{"choice": "ours", "file": "a.md", "kind": "poem"}]', "does not name a conflict"),
         ('[{"choice": ["ours"], "file": "a.md", "kind": "text"}]', "the choice of decision 1 is unknown"),
         ('[{"choice": "content", "file": "a.md", "kind": "text"}]', "decision 1 has no content"),
-        ('[{"choice": "content", "file": "a.md", "kind": "text", "content": 1}]', "is no text"),
+        ('[{"choice": "content", "file": "a.md", "kind": "text", "content": 1}]', "must be a string"),
         (
             '[{"choice": "content", "file": "a.md", "kind": "text", "content": "\\ud800"}]',
             "not valid Unicode",
         ),
     ],
 )
-def test_decisions_of_another_form_are_refused(text: str, reason: str) -> None:
+def test_malformed_decisions_are_refused(text: str, reason: str) -> None:
     with pytest.raises(CannotError, match=reason) as raised:
         parse_decisions(text)
     assert raised.value.fix
 
 
-def test_a_decision_that_is_not_made_yet_is_left_out() -> None:
+def test_decision_without_choice_is_ignored() -> None:
     entries = [
         {"file": "a.md", "kind": "text", "where": "b", "choice": None},
         {"file": "a.md", "kind": "section", "where": "c", "choice": "content", "content": None},
@@ -192,7 +194,7 @@ conflicts = st.lists(
 
 
 @given(conflicts)
-def test_what_is_printed_decides_just_the_conflict_that_it_names(found: list[FileConflict]) -> None:
+def test_printed_name_resolves_only_its_conflict(found: list[FileConflict]) -> None:
     for path, conflict in found:
         entry = json.loads(json.dumps(conflict_to_data(FileConflict(path, conflict))))
         assert parse_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
@@ -215,17 +217,19 @@ def _names(path: str, unit: UnitId) -> tuple[str, ...]:
     )
 
 
-def test_the_command_that_is_shown_decides_all_and_keeps_what_was_decided(
+def test_shown_command_resolves_rest_and_repeats_decisions(
     proposed: str, run: Run, repo: Path, git: Git
 ) -> None:
-    said = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
-    shown = next(line for line in said.splitlines() if f"refresh {proposed} --" in line and "--ours" in line)
+    output = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
+    shown = next(
+        line for line in output.splitlines() if f"refresh {proposed} --" in line and "--ours" in line
+    )
     run(*shlex.split(shown)[2:])
-    [one] = Workspace.open(repo, read_only=True).proposing().list_all()
+    [one] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
     assert "Their step." in git("show", f"{one.content.branch}:plan.md")
 
 
-def test_a_file_of_decisions_holds_for_the_commits_that_it_names(
+def test_decisions_for_older_commits_are_refused(
     repo: Path, git: Git, tmp_path: Path, proposed: str, run: Run
 ) -> None:
     data = json.loads(run("conflicts", proposed, "--json", code=1))
@@ -237,15 +241,15 @@ def test_a_file_of_decisions_holds_for_the_commits_that_it_names(
     (repo / "plan.md").write_text(OURS.replace("Our step.", "Never seen."))
     git("commit", "--quiet", "--all", "--message", "Later")
     before = git("for-each-ref")
-    said = run("refresh", proposed, "--resolve", str(file), code=3)
-    assert "has changed since" in said
-    assert f"docyard proposals conflicts {proposed}" in said
+    output = run("refresh", proposed, "--resolve", str(file), code=3)
+    assert "has changed since" in output
+    assert f"docyard proposals conflicts {proposed}" in output
     assert git("for-each-ref") == before
-    # Who names a side decides what is there, and is told what that was.
-    assert "text:plan.md#steps was decided for theirs" in run("refresh", proposed, "--theirs", "plan.md")
+    # A decision by name is for the current versions, and the output lists it.
+    assert "text:plan.md#steps was resolved with theirs" in run("refresh", proposed, "--theirs", "plan.md")
 
 
-def test_a_decision_on_other_words_is_refused_where_it_shows_them() -> None:
+def test_decision_on_changed_version_is_refused() -> None:
     unit = UnitId(UnitKind.TEXT, "steps")
     shown = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
     now = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))

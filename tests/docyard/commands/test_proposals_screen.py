@@ -1,4 +1,4 @@
-"""`docyard proposals` on a screen: colours, narrow terminals, long titles, no commands to the terminal."""
+"""`docyard proposals` in a terminal: colours, narrow windows, long titles, and control characters."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ TITLE = "A title 🦆 with עברית that goes on " + "and on " * 25 + "to its 
 
 @pytest.fixture
 def proposed(repo: Path, git: Git) -> str:
-    """The id of a proposal whose words and documents would do something to a terminal."""
+    """Return the id of a proposal with control characters in its text and documents."""
     workspace = Workspace.open(repo, durable=False)
     actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
-    made = workspace.proposing().open(TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True)
+    made = workspace.proposal_actions().open(
+        TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True
+    )
     git("switch", "--quiet", made.content.branch)
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(
@@ -43,7 +45,7 @@ def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, colum
 
     for arguments in (["list"], ["show", proposed]):
         seen = screen("proposals", *arguments, columns=columns)
-        # What is to be typed is never broken.
+        # Commands are never wrapped.
         typed = ("next: ", "git switch ")
         lines = [line for line in seen.splitlines() if not line.strip().startswith(typed)]
         assert max(map(cell_len, lines)) <= columns
@@ -51,7 +53,7 @@ def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, colum
         assert "עברית" in seen
 
 
-def test_nothing_reaches_the_terminal_as_a_command_to_it(screen: Screen, proposed: str) -> None:
+def test_control_characters_are_escaped(screen: Screen, proposed: str) -> None:
     for arguments in (["list"], ["show", proposed], ["diff", proposed]):
         seen = screen("proposals", *arguments, colours=True)
         assert "\u202e" not in seen
@@ -60,14 +62,14 @@ def test_nothing_reaches_the_terminal_as_a_command_to_it(screen: Screen, propose
         assert "\x1b]" not in seen
 
 
-def test_words_that_went_and_came_are_coloured(screen: Screen, proposed: str) -> None:
+def test_removed_and_added_words_are_coloured(screen: Screen, proposed: str) -> None:
     seen = screen("proposals", "diff", proposed, "guide.md", colours=True)
     assert "\x1b[31mwith jitter" in seen
     assert "\x1b[32mthat" in seen
     assert "[-" not in ANSI.sub("", seen)
 
 
-def test_a_line_is_broken_below_where_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
     paper = Paper()
     paper.line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
     paper.text("one\n\n\x1b[0m\nfour", indent=2, most=3)

@@ -1,4 +1,4 @@
-"""`docyard read`: the source where a program reads, a rendered page where a person does."""
+"""`docyard read`: the source in a pipe, a rendered page in a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMITS = RETRY[RETRY.index(b"### Limits") :]
 
 @pytest.fixture
 def guide(repo: Path, git: Git) -> Path:
-    """A repository with a document in which everything odd stands, and other texts."""
+    """Return a repository with a document that contains every special case, and other texts."""
     (repo / "guide.md").write_bytes(GUIDE)
     (repo / "docs").mkdir()
     (repo / "docs" / "c#.md").write_text("# C#\n\n## Setup\n\nText.\n")
@@ -56,14 +56,14 @@ def guide(repo: Path, git: Git) -> Path:
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--raw"]])
-def test_a_program_is_given_the_bytes(
+def test_pipe_gets_exact_bytes(
     guide: Path, capfdbinary: Capture, address: str, source: bytes, options: list[str]
 ) -> None:
     assert main(["read", address, "-C", str(guide), *options]) == 0
     assert capfdbinary.readouterr().out == source
 
 
-def test_paths_count_from_the_current_folder_too(
+def test_path_may_be_relative_to_current_folder(
     guide: Path, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(guide / "docs")
@@ -74,7 +74,7 @@ def test_paths_count_from_the_current_folder_too(
     assert capfdbinary.readouterr().out == LIMITS
 
 
-def test_at_a_ref(guide: Path, git: Git, capfdbinary: Capture) -> None:
+def test_text_at_ref_is_read(guide: Path, git: Git, capfdbinary: Capture) -> None:
     (guide / "guide.md").write_text("# Guide\n")
     git("commit", "--quiet", "--all", "--message", "Less")
     assert main(["read", "guide.md", "-C", str(guide)]) == 0
@@ -83,7 +83,7 @@ def test_at_a_ref(guide: Path, git: Git, capfdbinary: Capture) -> None:
     assert capfdbinary.readouterr().out == LIMITS
 
 
-def test_what_has_moved_is_read_and_told_of(guide: Path, git: Git, capfdbinary: Capture) -> None:
+def test_moved_address_is_read_and_reported(guide: Path, git: Git, capfdbinary: Capture) -> None:
     git("mv", "guide.md", "handbook.md")
     git("commit", "--quiet", "--message", "Rename")
     assert main(["read", "guide.md#retry", "-C", str(guide)]) == 0
@@ -98,7 +98,7 @@ def test_what_has_moved_is_read_and_told_of(guide: Path, git: Git, capfdbinary: 
     assert capfdbinary.readouterr().err == b"This has moved to handbook.md.\n"
 
 
-def test_an_old_path_may_count_from_the_current_folder(
+def test_old_path_may_be_relative_to_current_folder(
     guide: Path, git: Git, capfdbinary: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("mv", "guide.md", "docs/guide.md")
@@ -128,7 +128,7 @@ def test_every_section_is_listed(guide: Path, git: Git, capfdbinary: Capture) ->
     assert "cursor" not in data
 
 
-def test_json_that_is_cut_says_so(guide: Path, git: Git, capfdbinary: Capture) -> None:
+def test_truncated_json_is_reported(guide: Path, git: Git, capfdbinary: Capture) -> None:
     (guide / "long.md").write_text("# Long\n" + "\n## Part\n\nWords.\n" * 10_000)
     git("add", ".")
     git("commit", "--quiet", "--message", "Long")
@@ -138,7 +138,7 @@ def test_json_that_is_cut_says_so(guide: Path, git: Git, capfdbinary: Capture) -
     assert captured.err == b"'content' is truncated; --raw prints all of it.\n"
 
 
-def test_json_is_what_the_tool_answers(guide: Path, git: Git, capfdbinary: Capture) -> None:
+def test_json_equals_answer_of_tool(guide: Path, git: Git, capfdbinary: Capture) -> None:
     assert main(["read", "guide.md#retry", "--json", "-C", str(guide), "--ref", "v1.0"]) == 0
     data = json.loads(capfdbinary.readouterr().out)
     assert data["content"] == RETRY.decode("utf-8", "replace")
@@ -152,7 +152,7 @@ def test_json_is_what_the_tool_answers(guide: Path, git: Git, capfdbinary: Captu
     assert json.loads(capfdbinary.readouterr().out)["type"] == "summary"
 
 
-def test_sections_and_a_summary(guide: Path, capfdbinary: Capture) -> None:
+def test_sections_and_summary_are_printed(guide: Path, capfdbinary: Capture) -> None:
     assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
     rows = [line.split(b"\t") for line in capfdbinary.readouterr().out.splitlines()]
     assert [row[:3] for row in rows] == [
@@ -184,7 +184,7 @@ def test_sections_and_a_summary(guide: Path, capfdbinary: Capture) -> None:
         (["/etc/hosts"], 3, b"absolute"),
     ],
 )
-def test_what_cannot_be_read_is_said(
+def test_unreadable_address_returns_error(
     guide: Path, capfdbinary: Capture, arguments: list[str], code: int, word: bytes
 ) -> None:
     assert main(["read", "-C", str(guide), *arguments]) == code
@@ -195,7 +195,7 @@ def test_what_cannot_be_read_is_said(
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """A terminal of 80 columns, in which a person reads."""
+    """Return a terminal of 80 columns."""
     from rich.console import Console
 
     written = io.StringIO()
@@ -207,13 +207,13 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 def plain(written: io.StringIO) -> str:
-    """What a person sees, without what makes it bold."""
+    """Return the output without control sequences for styles."""
     from rich.text import Text
 
     return Text.from_ansi(written.getvalue()).plain
 
 
-def test_a_person_sees_a_page(guide: Path, screen: io.StringIO) -> None:
+def test_terminal_shows_rendered_page(guide: Path, screen: io.StringIO) -> None:
     assert main(["read", "guide.md", "-C", str(guide)]) == 0
     page = plain(screen)
     for shown in ("How to begin.", "1. Retries", "Limits", "[ ] Raise them", "In HTML.", "Tests"):
@@ -222,7 +222,7 @@ def test_a_person_sees_a_page(guide: Path, screen: io.StringIO) -> None:
         assert hidden not in page
 
 
-def test_nothing_that_a_terminal_obeys_gets_through(guide: Path, screen: io.StringIO) -> None:
+def test_control_characters_are_escaped(guide: Path, screen: io.StringIO) -> None:
     for address in ("guide.md", "docs/app.py"):
         assert main(["read", address, "-C", str(guide)]) == 0
     written = screen.getvalue()
@@ -232,7 +232,7 @@ def test_nothing_that_a_terminal_obeys_gets_through(guide: Path, screen: io.Stri
     assert r"\u202e" in written
 
 
-def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_colour_variable_disables_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert console.create_console().no_color
 
@@ -248,13 +248,13 @@ def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch)
         ("", ""),
     ],
 )
-def test_anchors_and_front_matter_are_left_out(source: str, shown: str) -> None:
+def test_anchors_and_front_matter_are_omitted(source: str, shown: str) -> None:
     document = Document.parse(source.encode())
     found = console.strip_anchors(document, 0, len(document.data))
     assert [line.rstrip() for line in found.splitlines()] == [line.rstrip() for line in shown.splitlines()]
 
 
-def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
+def test_every_kind_of_markdown_is_rendered(screen: io.StringIO) -> None:
     source = (
         b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
     )
@@ -263,7 +263,7 @@ def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
         assert word in plain(screen)
 
 
-def test_person_is_shown_no_attribute_lists() -> None:
+def test_attribute_lists_are_omitted() -> None:
     text = b"# T { #t }\n\n## A {: #a .wide }\n\nOne.\n\n## B\n{: #b }\n\nTwo { #c }.\n"
     document = Document.parse(text, "a.md")
     assert console.strip_anchors(document, 0, len(text)) == "# T\n\n## A\n\nOne.\n\n## B\n\nTwo { #c }.\n"

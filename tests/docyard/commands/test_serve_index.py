@@ -1,4 +1,4 @@
-"""`docyard serve --index`: what it refuses, with which exit code, and what it says at its start."""
+"""`docyard serve --index`: its errors, its exit codes, and its messages at start."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
 from index.artifacts.manifest import manifest_name
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 
-Served = Callable[..., tuple[int, str]]
+RunServer = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ def out(repo: Path, tmp_path: Path, key: Path) -> Path:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
-    """Run the command in a folder that is no repository, with nothing to read: its exit code and errors."""
+def run_server(tmp_path: Path) -> RunServer:
+    """Return a function that runs the command outside a repository, and returns exit code and errors."""
     here = tmp_path / "elsewhere"
     here.mkdir()
 
     def run(*options: str) -> tuple[int, str]:
         done = subprocess.run(
-            [*warm.python(), "-m", "docyard", "serve", *options],
+            [*preloaded.python(), "-m", "docyard", "serve", *options],
             cwd=here,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -56,19 +56,19 @@ def served(tmp_path: Path) -> Served:
 
 
 @pytest.mark.process
-def test_it_serves_without_a_repository(out: Path, key: Path, served: Served) -> None:
-    assert served("--index", str(out), "--read-only", "--key", str(key)) == (Exit.DONE, "")
+def test_artifact_is_served_without_repository(out: Path, key: Path, run_server: RunServer) -> None:
+    assert run_server("--index", str(out), "--read-only", "--key", str(key)) == (Exit.DONE, "")
 
 
 @pytest.mark.process
-def test_without_the_key_it_says_what_it_does(out: Path, key: Path, served: Served) -> None:
-    code, said = served("--index", str(out), "--read-only")
+def test_missing_or_wrong_key_is_reported(out: Path, key: Path, run_server: RunServer) -> None:
+    code, output = run_server("--index", str(out), "--read-only")
     assert code == Exit.DONE
-    assert "no --key was given" in said
+    assert "no --key was given" in output
     key.write_bytes(bytes(32))
-    code, said = served("--index", str(out), "--read-only", "--key", str(key))
+    code, output = run_server("--index", str(out), "--read-only", "--key", str(key))
     assert code == Exit.DONE
-    assert "does not carry the seal of this key" in said
+    assert "its seal does not match this key" in output
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_without_the_key_it_says_what_it_does(out: Path, key: Path, served: Serv
         (["--index", "OUT", "--read-only", "--toolsets", "nope"], "unknown toolset 'nope'"),
     ],
 )
-def test_options_that_exclude_each_other(
+def test_exclusive_options_end_with_2(
     out: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
 ) -> None:
     code = main(["serve", *(str(out) if option == "OUT" else option for option in options)])
@@ -91,42 +91,47 @@ def test_options_that_exclude_each_other(
 
 
 @pytest.mark.process
-def test_what_the_environment_names_stays_unused(
-    out: Path, key: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+def test_environment_variables_for_repository_are_ignored(
+    out: Path, key: Path, run_server: RunServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("REPO", "nowhere"), ("BRANCH", "nothing"), ("READ_ONLY", "1")):
         monkeypatch.setenv(f"DOCYARD_{name}", value)
-    assert served("--index", str(out), "--key", str(key)) == (Exit.DONE, "")
+    assert run_server("--index", str(out), "--key", str(key)) == (Exit.DONE, "")
 
 
-def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+def run_refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     assert main(["serve", "--read-only", *options]) == Exit.CANNOT
-    said = capsys.readouterr().err
-    assert "Traceback" not in said
-    assert "fix: " in said
-    return said
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    assert "fix: " in output
+    return output
 
 
-def test_a_folder_that_is_no_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_that_is_not_an_artifact_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        assert "metadata.json is missing" in refused(capsys, "--index", str(folder))
+        assert "metadata.json is missing" in run_refused(capsys, "--index", str(folder))
 
 
 @pytest.mark.parametrize(
     ("field", "change"),
     [
-        ("metadata_version", lambda told: told | {"metadata_version": "1.1"}),
-        ("metadata_version", lambda told: told | {"metadata_version": "2.0.0"}),
-        ("corpus_description", lambda told: told | {"corpus_description": None}),
-        ("taxonomy", lambda told: told | {"taxonomy": {f"key{n}": {"values": []} for n in range(65)}}),
+        ("metadata_version", lambda metadata: metadata | {"metadata_version": "1.1"}),
+        ("metadata_version", lambda metadata: metadata | {"metadata_version": "2.0.0"}),
+        ("corpus_description", lambda metadata: metadata | {"corpus_description": None}),
+        (
+            "taxonomy",
+            lambda metadata: metadata | {"taxonomy": {f"key{n}": {"values": []} for n in range(65)}},
+        ),
         (
             "taxonomy.type.values",
-            lambda told: told | {"taxonomy": {"type": {"values": [str(n) for n in range(513)]}}},
+            lambda metadata: metadata | {"taxonomy": {"type": {"values": [str(n) for n in range(513)]}}},
         ),
-        ("taxonomy.type.values", lambda told: told | {"taxonomy": {"type": {"values": ["x" * 200]}}}),
+        ("taxonomy.type.values", lambda metadata: metadata | {"taxonomy": {"type": {"values": ["x" * 200]}}}),
     ],
 )
-def test_metadata_that_breaks_the_contract(
+def test_invalid_metadata_are_refused(
     out: Path,
     capsys: pytest.CaptureFixture[str],
     field: str,
@@ -137,27 +142,27 @@ def test_metadata_that_breaks_the_contract(
     new = json.dumps(change(json.loads(old))).encode()
     (out / manifest_name(old)).rename(out / manifest_name(new))
     file.write_bytes(new)
-    assert f"metadata.json is invalid at {field}" in refused(capsys, "--index", str(out))
+    assert f"metadata.json is invalid at {field}" in run_refused(capsys, "--index", str(out))
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("is_sealed", [True, False])
 @pytest.mark.parametrize("commit", ["abc", "A" * 40, "z" * 40, 7, [], ""])
 def test_malformed_source_commit_is_reported_and_served(
-    out: Path, key: Path, served: Served, commit: object, is_sealed: bool
+    out: Path, key: Path, run_server: RunServer, commit: object, is_sealed: bool
 ) -> None:
     file = out / "metadata.json"
-    told = json.loads(file.read_bytes())
-    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": commit}}))
+    metadata = json.loads(file.read_bytes())
+    file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": commit}}))
     options = ("--key", str(key)) if is_sealed else ()
-    code, said = served("--index", str(out), "--read-only", *options)
+    code, output = run_server("--index", str(out), "--read-only", *options)
     assert code == Exit.DONE
-    assert "WARNING docyard: metadata.json is invalid at stats.source_commit" in said
+    assert "WARNING docyard: metadata.json is invalid at stats.source_commit" in output
 
 
 @pytest.mark.process
 def test_malformed_source_commit_is_served_after_a_second_build(
-    repo: Path, out: Path, git: Git, served: Served
+    repo: Path, out: Path, git: Git, run_server: RunServer
 ) -> None:
     (repo / "more.md").write_text("# More\n\nA further document.\n")
     git("add", "more.md")
@@ -165,53 +170,55 @@ def test_malformed_source_commit_is_served_after_a_second_build(
     assert main(["build", str(repo), "--out", str(out)]) == Exit.DONE
     assert len([*out.glob("*.manifest")]) == 2
     file = out / "metadata.json"
-    told = json.loads(file.read_bytes())
-    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": "abc"}}))
-    code, said = served("--index", str(out), "--read-only")
-    assert (code, "stats.source_commit" in said) == (Exit.DONE, True)
+    metadata = json.loads(file.read_bytes())
+    file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "abc"}}))
+    code, output = run_server("--index", str(out), "--read-only")
+    assert (code, "stats.source_commit" in output) == (Exit.DONE, True)
 
 
-def test_malformed_source_commit_does_not_hide_another_breach(
+def test_malformed_source_commit_does_not_hide_other_error(
     out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = out / "metadata.json"
-    told = json.loads(file.read_bytes())
-    file.write_text(json.dumps(told | {"stats": told["stats"] | {"source_commit": 7, "total_files": -1}}))
-    assert "metadata.json is invalid at stats.total_files" in refused(capsys, "--index", str(out))
+    metadata = json.loads(file.read_bytes())
+    file.write_text(
+        json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": 7, "total_files": -1}})
+    )
+    assert "metadata.json is invalid at stats.total_files" in run_refused(capsys, "--index", str(out))
 
 
-def test_a_damaged_file_is_named(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_file_is_named_in_error(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for file in [*out.glob("index/*"), *out.glob("objects/pack/*"), *out.glob("*.manifest")]:
         data = file.read_bytes()
         file.write_bytes(data[:-7])
         for options in ((), ("--key", str(key))):
-            said = refused(capsys, "--index", str(out), *options)
-            assert file.relative_to(out).as_posix() in said
-            assert str(out) not in said
+            output = run_refused(capsys, "--index", str(out), *options)
+            assert file.relative_to(out).as_posix() in output
+            assert str(out) not in output
         file.write_bytes(data)
 
 
-def test_a_missing_manifest_and_one_of_a_later_format(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_or_newer_manifest_is_refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [manifest] = out.glob("*.manifest")
     values = json.loads(manifest.read_bytes())
     manifest.write_text(json.dumps(values | {"format": 9}))
-    assert "format 9" in refused(capsys, "--index", str(out))
+    assert "format 9" in run_refused(capsys, "--index", str(out))
     manifest.unlink()
-    assert f"is missing ({manifest.name})" in refused(capsys, "--index", str(out))
+    assert f"is missing ({manifest.name})" in run_refused(capsys, "--index", str(out))
 
 
-def test_a_key_that_cannot_be_used(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_key_is_refused(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--index", str(out), "--key", str(key))
     key.chmod(0o644)
-    assert "only its owner" in refused(capsys, *options)
+    assert "only its owner" in run_refused(capsys, *options)
     key.chmod(0o600)
     key.write_bytes(bytes(31))
-    assert "exactly 32 bytes" in refused(capsys, *options)
+    assert "exactly 32 bytes" in run_refused(capsys, *options)
     key.unlink()
-    assert "does not exist" in refused(capsys, *options)
+    assert "does not exist" in run_refused(capsys, *options)
 
 
-def test_settings_with_which_no_call_could_be_answered_end_the_start(
+def test_invalid_settings_are_refused_at_start(
     repo: Path, git: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.limit]\ndescription = "a parameter"\n')
@@ -222,7 +229,7 @@ def test_settings_with_which_no_call_could_be_answered_end_the_start(
 
 
 @pytest.mark.process
-def test_an_embedding_is_understood_and_said(out: Path, key: Path, served: Served) -> None:
+def test_unsupported_embedding_is_reported(out: Path, key: Path, run_server: RunServer) -> None:
     from index.artifacts import manifest as manifests
 
     old = (out / "metadata.json").read_bytes()
@@ -230,6 +237,6 @@ def test_an_embedding_is_understood_and_said(out: Path, key: Path, served: Serve
     new = json.dumps(json.loads(old) | {"embedding": embedding}).encode()
     manifests.write(out, new, manifests.read(out, old), key.read_bytes())
     (out / "metadata.json").write_bytes(new)
-    code, said = served("--index", str(out), "--read-only", "--key", str(key))
+    code, output = run_server("--index", str(out), "--read-only", "--key", str(key))
     assert code == Exit.DONE
-    assert "searches it by its words" in said
+    assert "docyard searches its text" in output

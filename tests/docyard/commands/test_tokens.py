@@ -1,4 +1,4 @@
-"""`docyard tokens` makes, lists, trusts and revokes tokens; a secret is shown once and said nowhere else."""
+"""`docyard tokens`: create, list, trust and revoke tokens; a secret is printed only once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def private(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_token_is_made_for_the_person_of_git_s_settings(repo: Path, capsys: Capture) -> None:
+def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
     printed = capsys.readouterr().out
     [secret] = re.findall("docyard_ann_[0-9a-f]{48}", printed)
@@ -54,13 +54,13 @@ def test_a_token_is_made_for_the_person_of_git_s_settings(repo: Path, capsys: Ca
     assert main(["tokens", "list", "-C", str(repo)]) == 0
     assert capsys.readouterr().out == "ann\tAnn Author\tann@example.com\n"
     assert main(["tokens", "list", "--json", "-C", str(repo)]) == 0
-    told = capsys.readouterr().out
-    assert json.loads(told) == {
+    output = capsys.readouterr().out
+    assert json.loads(output) == {
         "tokens": [{"token": "ann", "name": "Ann Author", "email": "ann@example.com"}]
     }
 
 
-def test_a_second_token_of_one_address_is_said_to_be_the_same_person_s(repo: Path, capsys: Capture) -> None:
+def test_second_token_of_one_address_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
     add(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
     assert "This person also has ann; together they count as one approval." in capsys.readouterr().out
@@ -68,7 +68,7 @@ def test_a_second_token_of_one_address_is_said_to_be_the_same_person_s(repo: Pat
     assert "together" not in capsys.readouterr().out
 
 
-def test_nothing_of_it_is_tracked_or_cloned(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+def test_tokens_are_not_tracked_or_cloned(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
     add(repo, capsys, "ann")
     assert git("status", "--porcelain") == ""
     git("clone", "--quiet", str(repo), str(tmp_path / "clone"))
@@ -76,16 +76,14 @@ def test_nothing_of_it_is_tracked_or_cloned(repo: Path, git: Git, tmp_path: Path
     assert "no tokens" in capsys.readouterr().out
 
 
-def test_a_linked_work_tree_knows_the_same_tokens(
-    repo: Path, git: Git, tmp_path: Path, capsys: Capture
-) -> None:
+def test_linked_work_tree_has_same_tokens(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
     add(repo, capsys, "ann")
     git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     assert main(["tokens", "list", "-C", str(tmp_path / "side")]) == 0
     assert capsys.readouterr().out.startswith("ann\t")
 
 
-def test_a_revoked_token_is_gone(repo: Path, capsys: Capture) -> None:
+def test_revoked_token_is_removed(repo: Path, capsys: Capture) -> None:
     add(repo, capsys, "ann")
     assert main(["tokens", "revoke", "anne", "-C", str(repo)]) == 3
     assert "Did you mean 'ann'?" in capsys.readouterr().err
@@ -94,12 +92,12 @@ def test_a_revoked_token_is_gone(repo: Path, capsys: Capture) -> None:
     assert Tokens(repo / ".git").list() == ()
 
 
-def test_a_name_that_is_none_is_told_with_one_that_is(repo: Path, capsys: Capture) -> None:
+def test_invalid_name_suggests_valid_one(repo: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "Ann Author", "-C", str(repo)]) == 3
     assert "such as 'ann-author'" in capsys.readouterr().err
 
 
-def test_without_an_identity_it_is_asked_for(repo: Path, home: Path, capsys: Capture) -> None:
+def test_missing_identity_returns_error_with_options(repo: Path, home: Path, capsys: Capture) -> None:
     (home / ".gitconfig").write_text("")
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 3
     assert "Give --name and --email." in capsys.readouterr().err
@@ -109,7 +107,7 @@ def test_without_an_identity_it_is_asked_for(repo: Path, home: Path, capsys: Cap
 IDENTITY = ("--name", "Ann Author", "--email", "ann@example.com")
 
 
-def test_a_token_of_another_machine_counts_where_it_is_trusted(
+def test_trusted_token_of_other_machine_identifies_person(
     repo: Path, git: Git, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = add(repo, capsys, "ann")
@@ -130,28 +128,30 @@ def test_a_token_of_another_machine_counts_where_it_is_trusted(
     printed = capsys.readouterr()
     assert "revoke" in printed.err
     assert "0000" not in printed.out + printed.err
-    assert main(["tokens", "trust", "ann", "-C", str(clone)]) == 2, "whose it is must be said"
+    assert main(["tokens", "trust", "ann", "-C", str(clone)]) == 2, "the owner must be named"
 
 
-def test_who_calls(repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_person_is_identified_by_file_or_variable(
+    repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workspace = Workspace.open(repo)
     secret, other = add(repo, capsys, "ann"), add(repo, capsys, "bot", "--email", "bot@example.com")
-    assert identify_person(workspace, None, ask=False) is None
-    assert identify_person(workspace, None, ask=True) is None, "nobody is asked where there is no terminal"
+    assert identify_person(workspace, None, prompt=False) is None
+    assert identify_person(workspace, None, prompt=True) is None, "there is no prompt without a terminal"
     monkeypatch.setenv(environment.TOKEN, f" {secret}\n")
-    assert identify_person(workspace, None, ask=False) == ANN
-    found = identify_person(workspace, private(tmp_path / "bot", other), ask=False)
+    assert identify_person(workspace, None, prompt=False) == ANN
+    found = identify_person(workspace, private(tmp_path / "bot", other), prompt=False)
     assert found is not None
     assert found.token == "bot"
     monkeypatch.setenv(environment.TOKEN, secret[:-1])
     with pytest.raises(InvalidToken) as caught:
-        identify_person(workspace, None, ask=False)
+        identify_person(workspace, None, prompt=False)
     assert secret[:20] not in caught.value.message + caught.value.fix
     monkeypatch.setenv(environment.TOKEN, " ")
-    assert identify_person(workspace, None, ask=False) is None
+    assert identify_person(workspace, None, prompt=False) is None
 
 
-def test_files_that_hold_no_secret_are_refused(repo: Path, tmp_path: Path) -> None:
+def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
     workspace = Workspace.open(repo)
     readable = private(tmp_path / "readable", "docyard_ann_x")
     readable.chmod(0o640)
@@ -164,23 +164,23 @@ def test_files_that_hold_no_secret_are_refused(repo: Path, tmp_path: Path) -> No
     }
     for file, reason in cases.items():
         with pytest.raises(CannotError, match=reason) as caught:
-            identify_person(workspace, file, ask=False)
+            identify_person(workspace, file, prompt=False)
         assert str(tmp_path) not in caught.value.message
 
 
-def test_a_pipe_can_hold_a_secret(repo: Path, capsys: Capture) -> None:
+def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
     secret = add(repo, capsys, "ann")
     reader, writer = os.pipe()
     os.write(writer, secret.encode())
     os.close(writer)
     try:
-        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{reader}"), ask=False) == ANN
+        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{reader}"), prompt=False) == ANN
     finally:
         os.close(reader)
 
 
 @pytest.mark.process
-def test_at_a_terminal_it_is_asked_for_and_not_shown(
+def test_terminal_prompts_for_token_without_echo(
     repo: Path, git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
     secret = add(repo, capsys, "ann")
@@ -188,17 +188,17 @@ def test_at_a_terminal_it_is_asked_for_and_not_shown(
     git("clone", "--quiet", str(repo), str(clone))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "docyard", "tokens", "trust", "ann", *IDENTITY, "-C", str(clone)]
-    asked = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     shown = b""
     with open(ours, "r+b", buffering=0) as terminal:
-        while b"Token: " not in shown:  # the space comes when nothing is echoed any more
+        while b"Token: " not in shown:  # the space is printed after echo is disabled
             shown += terminal.read(1_000)
         terminal.write(f"{secret}\n".encode())
-        with suppress(OSError):  # how Linux says that the other end was closed
+        with suppress(OSError):  # Linux raises this when the other end is closed
             while more := terminal.read(1_000):
                 shown += more
-    assert asked.wait(60) == 0
+    assert process.wait(60) == 0
     assert b"is trusted from now on" in shown
     assert secret.encode() not in shown
     assert Tokens(clone / ".git").person(secret) == ANN

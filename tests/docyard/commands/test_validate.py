@@ -1,4 +1,4 @@
-"""`docyard validate`: what it reads, what it prints, and how it ends."""
+"""`docyard validate`: its sources, its output, and its exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.cli.validate_sources import collect_findings
 from docyard.commands.validate import FORMATS
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import list_folder
@@ -28,8 +28,8 @@ def write(folder: Path, **texts: str) -> None:
         (folder / f"{name}.md").write_text(text)
 
 
-def told(capsys: Capture, *arguments: str) -> tuple[int, Any]:
-    """The exit code, and what was printed as JSON."""
+def run_json(capsys: Capture, *arguments: str) -> tuple[int, Any]:
+    """Run the command with --json; return its exit code and its data."""
     capsys.readouterr()
     code = main(["validate", "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
@@ -39,7 +39,7 @@ def places(report: Any) -> list[tuple[str, int, str]]:
     return [(one["path"], one["line"], one["rule"]) for one in report["findings"]]
 
 
-def test_a_sound_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
+def test_valid_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
     assert main(["validate", "-C", str(repo), "--off", "type-structure"]) == 0
     assert capsys.readouterr().out == "Nothing is wrong in 1 document of the work tree.\n"
 
@@ -62,32 +62,32 @@ def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture
     )
 
 
-def test_notes_alone_fail_nothing(repo: Path, capsys: Capture) -> None:
+def test_notes_alone_end_with_0(repo: Path, capsys: Capture) -> None:
     write(repo, guide="---\ntype: essay\n---\n\n# Guide\n")
-    code, report = told(capsys, "-C", str(repo))
+    code, report = run_json(capsys, "-C", str(repo))
     assert (code, report["valid"], report["counts"]) == (0, True, {"error": 0, "warning": 0, "note": 1})
 
 
-def test_missing_anchors_are_told_of_when_they_are_asked_for(repo: Path, capsys: Capture) -> None:
+def test_missing_anchors_are_reported_if_rule_is_selected(repo: Path, capsys: Capture) -> None:
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 1
     printed = capsys.readouterr().out
     assert "guide.md\n  10:1  warning: the heading has no anchor" in printed
     assert printed.endswith("`docyard fix --anchors` writes the missing anchors.\n")
 
 
-def test_the_work_tree_the_index_and_commits_are_read_apart(repo: Path, git: Git, capsys: Capture) -> None:
+def test_work_tree_index_and_commit_are_separate_sources(repo: Path, git: Git, capsys: Capture) -> None:
     write(repo, guide="# Guide\n\n[staged](1.md)\n")
     git("add", ".")
     write(repo, guide="# Guide\n\n[now](2.md)\n", new="[new](3.md)\n")
     seen = {}
     for options in ((), ("--staged",), ("--ref", "main")):
-        _, report = told(capsys, "-C", str(repo), "--rule", "broken-link", *options)
+        _, report = run_json(capsys, "-C", str(repo), "--rule", "broken-link", *options)
         seen[options] = [one["message"].split("'")[1] for one in report["findings"]]
     assert seen == {(): ["2.md", "3.md"], ("--staged",): ["1.md"], ("--ref", "main"): []}
-    assert told(capsys, "-C", str(repo), "--ref", "main")[1]["commit"] == git("rev-parse", "HEAD")
+    assert run_json(capsys, "-C", str(repo), "--ref", "main")[1]["commit"] == git("rev-parse", "HEAD")
 
 
-def test_paths_choose_documents_and_links_may_lead_anywhere(
+def test_paths_select_documents_but_not_link_targets(
     repo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "docs" / "deep").mkdir(parents=True)
@@ -95,13 +95,16 @@ def test_paths_choose_documents_and_links_may_lead_anywhere(
     write(repo / "docs" / "deep", b="[x](gone.md)\n")
     write(repo, c="[x](gone.md)\n")
     monkeypatch.chdir(repo / "docs")
-    assert [place[0] for place in places(told(capsys, "deep", "a.md")[1])] == ["docs/a.md", "docs/deep/b.md"]
-    assert [place[0] for place in places(told(capsys, ".")[1])] == ["docs/a.md", "docs/deep/b.md"]
-    assert places(told(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
+    assert [place[0] for place in places(run_json(capsys, "deep", "a.md")[1])] == [
+        "docs/a.md",
+        "docs/deep/b.md",
+    ]
+    assert [place[0] for place in places(run_json(capsys, ".")[1])] == ["docs/a.md", "docs/deep/b.md"]
+    assert places(run_json(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
 
 
 @pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "ignored.md"])
-def test_a_path_without_a_document_is_an_error(repo: Path, capsys: Capture, path: str) -> None:
+def test_path_without_document_returns_error(repo: Path, capsys: Capture, path: str) -> None:
     (repo / ".gitignore").write_text("ignored.md\n")
     write(repo, ignored="# Ignored\n")
     assert main(["validate", "-C", str(repo), path]) == 3
@@ -112,27 +115,25 @@ def test_a_path_without_a_document_is_an_error(repo: Path, capsys: Capture, path
     )
 
 
-def test_paths_are_found_through_a_link_to_the_repository(
-    repo: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_paths_are_found_through_link_to_repository(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "linked").symlink_to(repo)
     write(repo, a="[x](gone.md)\n")
     for name in (".", "a.md", str(tmp_path / "linked" / "a.md")):
-        assert ("a.md", 1, "broken-link") in places(told(capsys, "-C", str(tmp_path / "linked"), name)[1])
+        assert ("a.md", 1, "broken-link") in places(run_json(capsys, "-C", str(tmp_path / "linked"), name)[1])
 
 
-def test_a_folder_is_what_stands_below_it_and_no_more(repo: Path, capsys: Capture) -> None:
+def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> None:
     for folder in ("a", "a b", "a0", "a-b", "a/b"):
         (repo / folder).mkdir()
         write(repo / folder, x="[x](gone.md)\n")
     write(repo, a="[x](gone.md)\n")
-    assert [place[0] for place in places(told(capsys, "-C", str(repo), "a")[1])] == ["a/b/x.md", "a/x.md"]
+    assert [place[0] for place in places(run_json(capsys, "-C", str(repo), "a")[1])] == ["a/b/x.md", "a/x.md"]
 
 
 @pytest.mark.process
-def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
+def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
     write(repo, a="[x](gone.md)\n" * 5_000)
-    command = (*warm.python(), "-m", "docyard", "validate", "-C", str(repo))
+    command = (*preloaded.python(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -145,31 +146,31 @@ def test_the_verdict_holds_though_nobody_reads_all_of_it(repo: Path) -> None:
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
-def test_an_output_that_is_full_is_said(repo: Path, arguments: tuple[str, ...]) -> None:
+def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        command = (*warm.python(), "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*preloaded.python(), "-m", "docyard", *arguments, "-C", str(repo))
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
     assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", done.stderr)
 
 
-def test_a_folder_without_a_repository_is_validated_too(tmp_path: Path, capsys: Capture) -> None:
+def test_folder_without_repository_is_validated(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, a="[x](gone.md) [b](b.md)\n", b="# B\n")
-    code, report = told(capsys, "-C", str(tmp_path))
+    code, report = run_json(capsys, "-C", str(tmp_path))
     assert (code, places(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
     assert main(["validate", "-C", str(tmp_path), "--staged"]) == 3
     assert main(["validate", "-C", str(tmp_path), "--since", "main"]) == 3
 
 
-def test_what_to_type_next_fits_what_was_read(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+def test_suggested_fix_command_matches_source(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
     write(repo, a="[x](gone.md)\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "A")
     for source in ([], ["--staged"], ["--ref", "HEAD~0"]):
         assert main(["validate", "-C", str(repo), *source, "--rule", "broken-link"]) == 1
         command = " ".join(["docyard fix --check", *source])
-        said = capsys.readouterr().out.splitlines()[-1]
-        assert said == f"`{command}` shows which links can be fixed."
+        suggestion = capsys.readouterr().out.splitlines()[-1]
+        assert suggestion == f"`{command}` shows which links can be fixed."
         assert main([*command.split()[1:], "-C", str(repo)]) == 0
         capsys.readouterr()
     folder = tmp_path / "plain"
@@ -179,9 +180,7 @@ def test_what_to_type_next_fits_what_was_read(repo: Path, git: Git, tmp_path: Pa
     assert capsys.readouterr().out.endswith("Checked 1 document of the folder.\n")
 
 
-def test_before_the_first_commit_there_is_nothing_to_compare_with(
-    tmp_path: Path, git: Git, capsys: Capture
-) -> None:
+def test_since_without_commits_returns_error(tmp_path: Path, git: Git, capsys: Capture) -> None:
     git("init", "--quiet", cwd=tmp_path)
     write(tmp_path, a="# A\n")
     assert main(["validate", "-C", str(tmp_path), "--since", "HEAD"]) == 3
@@ -190,14 +189,14 @@ def test_before_the_first_commit_there_is_nothing_to_compare_with(
     )
 
 
-def test_a_bare_repository_is_read_at_its_head(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+def test_bare_repository_is_read_at_head(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
     git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
-    _, report = told(capsys, "-C", str(tmp_path / "bare.git"), "--off", "type-structure")
+    _, report = run_json(capsys, "-C", str(tmp_path / "bare.git"), "--off", "type-structure")
     assert (report["valid"], report["commit"]) == (True, git("rev-parse", "HEAD"))
     assert main(["validate", "-C", str(tmp_path / "bare.git"), "--staged"]) == 3
 
 
-def test_only_what_is_new_since_a_branch_was_left(repo: Path, git: Git, capsys: Capture) -> None:
+def test_since_reports_only_new_findings(repo: Path, git: Git, capsys: Capture) -> None:
     write(repo, old="# Old\n\n[x](gone.md)\n\n[g](guide.md#retries)\n", new="# New\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Before")
@@ -205,26 +204,26 @@ def test_only_what_is_new_since_a_branch_was_left(repo: Path, git: Git, capsys: 
     write(repo, guide="# Guide\n\n## Trying again\n", new="# New\n\n[y](gone.md)\n")
     git("commit", "--quiet", "--all", "--message", "Change")
     git("checkout", "--quiet", "main")
-    write(repo, old="# Old\n")  # mended on main meanwhile: no news of the topic
+    write(repo, old="# Old\n")  # fixed on main since: not new on the topic branch
     git("commit", "--quiet", "--all", "--message", "Mend")
     git("checkout", "--quiet", "topic")
     expected = [("new.md", 3, "broken-link"), ("old.md", 5, "broken-fragment")]
     for where in ((), ("--staged",), ("--ref", "topic")):
-        code, report = told(capsys, "-C", str(repo), "--since", "main", *where)
+        code, report = run_json(capsys, "-C", str(repo), "--since", "main", *where)
         assert (code, places(report)) == (1, expected)
-    assert told(capsys, "-C", str(repo), "--since", "topic")[0] == 0
-    assert told(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
+    assert run_json(capsys, "-C", str(repo), "--since", "topic")[0] == 0
+    assert run_json(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
 
 
-def test_a_date_is_a_ref(repo: Path, git: Git, capsys: Capture) -> None:
-    code, report = told(capsys, "-C", str(repo), "--ref", "@{2099-12-31}")
-    assert report == told(capsys, "-C", str(repo), "--ref", "HEAD")[1]
-    assert code == told(capsys, "-C", str(repo), "--ref", "HEAD")[0]
+def test_date_is_accepted_as_ref(repo: Path, git: Git, capsys: Capture) -> None:
+    code, report = run_json(capsys, "-C", str(repo), "--ref", "@{2099-12-31}")
+    assert report == run_json(capsys, "-C", str(repo), "--ref", "HEAD")[1]
+    assert code == run_json(capsys, "-C", str(repo), "--ref", "HEAD")[0]
     assert main(["validate", "-C", str(repo), "--ref", "@{2001-01-31}"]) == 3
     assert "is before the history" in capsys.readouterr().err
 
 
-def test_a_ref_that_is_not_there_is_an_error(repo: Path, capsys: Capture) -> None:
+def test_unknown_ref_returns_error(repo: Path, capsys: Capture) -> None:
     for option in ("--ref", "--since"):
         assert main(["validate", "-C", str(repo), option, "gone"]) == 3
         assert "'gone' names no branch, tag or commit of the repository" in capsys.readouterr().err
@@ -244,7 +243,7 @@ def test_wrong_usage_ends_with_2(repo: Path, arguments: tuple[str, ...]) -> None
     assert main(["validate", "-C", str(repo), *arguments]) == 2
 
 
-def test_settings_that_cannot_be_read_end_with_3(repo: Path, capsys: Capture) -> None:
+def test_invalid_settings_end_with_3(repo: Path, capsys: Capture) -> None:
     (repo / "docyard.toml").write_text('[validate.rules]\nbroken-link = "of"\n')
     assert main(["validate", "-C", str(repo)]) == 3
     assert (
@@ -252,22 +251,22 @@ def test_settings_that_cannot_be_read_end_with_3(repo: Path, capsys: Capture) ->
     )
 
 
-def test_the_dialect_can_be_named(repo: Path, capsys: Capture) -> None:
+def test_dialect_option_changes_link_resolution(repo: Path, capsys: Capture) -> None:
     write(repo, a="[x](guide/#retries) [y](guide.md)\n")
-    assert places(told(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
-    assert told(capsys, "-C", str(repo), "a.md", "--dialect", "mkdocs")[0] == 0
+    assert places(run_json(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
+    assert run_json(capsys, "-C", str(repo), "a.md", "--dialect", "mkdocs")[0] == 0
 
 
-def test_a_cap_is_said(repo: Path, capsys: Capture) -> None:
+def test_omitted_findings_are_counted(repo: Path, capsys: Capture) -> None:
     write(repo, a="[x](gone.md)\n" * 5)
-    code, report = told(capsys, "-C", str(repo), "a.md", "--max-findings", "2")
+    code, report = run_json(capsys, "-C", str(repo), "a.md", "--max-findings", "2")
     assert (code, len(report["findings"]), report["left_out"], report["counts"]["error"]) == (1, 2, 3, 5)
     assert main(["validate", "-C", str(repo), "a.md", "--max-findings", "2"]) == 1
     assert "3 more are not shown; --max-findings shows more.\n5 errors" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_no_form_prints_what_a_terminal_obeys_or_hides(repo: Path, capsys: Capture, form: str) -> None:
+def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, form: str) -> None:
     (repo / "a\u202eb.md").write_text("[x](<gone\u200b\x1b[2J\u202e.md>)\n\n# \x07 T\n\n[y](#\u2066)\n")
     (repo / "docyard.toml").write_text("")
     assert main(["validate", "-C", str(repo), "--format", form]) == 1
@@ -277,7 +276,7 @@ def test_no_form_prints_what_a_terminal_obeys_or_hides(repo: Path, capsys: Captu
 
 
 @pytest.mark.process
-def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
+def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
     made = list_folder(tmp_path, None)
@@ -287,7 +286,7 @@ def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
     assert collect_findings(validator, made.documents, 3) == alone
 
 
-def test_the_page_lists_the_rules_with_their_levels() -> None:
+def test_docs_page_lists_rules_with_their_levels() -> None:
     page = (Path(__file__).parents[3] / "docs" / "validate.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (error|warning|note|off) \|$", page, re.MULTILINE)
     assert listed == [(rule.name, (rule.severity or "off")) for rule in RULES]

@@ -1,4 +1,4 @@
-"""`docyard doctor` on disks that are full or mounted read-only: a small file system is made for each test."""
+"""`docyard doctor` on full and read-only disks: each test mounts a small file system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.loops import loop_over
 pytestmark = pytest.mark.process
 
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
-"""A user and mounts of our own, in which file systems of memory may be mounted."""
+"""A separate user and mount namespace, in which file systems in memory can be mounted."""
 
 
 def _can_mount() -> bool:
@@ -28,7 +28,7 @@ def _can_mount() -> bool:
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
-needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system lets nobody mount a file system")
+needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits no mounts")
 
 
 @loop_over(
@@ -41,16 +41,16 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system lets nob
         (NEARLY_FULL, ""),
     ],
 )
-def test_how_much_room_is_enough(free: int, found: str) -> None:
+def test_free_space_decides_severity(free: int, found: str) -> None:
     assert "\n".join(f"{one.severity}: {one.message}" for one in check_free_space(free, "it")) == found
 
 
-def test_a_place_that_is_not_there_is_not_asked(tmp_path: Path) -> None:
+def test_missing_folder_is_skipped(tmp_path: Path) -> None:
     assert list(check_disks([(tmp_path / "none", "nothing")])) == []
 
 
-def examined(repo: Path, then: str, size: str = "100m") -> list[str]:
-    """The problems that doctor finds in a repository on a disk of its own, to which something is done."""
+def run_doctor_on_disk(repo: Path, then: str, size: str = "100m") -> list[str]:
+    """Copy a repository to a separate disk, run the script `then`, and return the problems."""
     source = repo.rename(repo.with_name("source"))
     repo.mkdir()
     script = f"""
@@ -69,40 +69,40 @@ def examined(repo: Path, then: str, size: str = "100m") -> list[str]:
 
 
 @needs_mounts
-def test_a_disk_with_room_is_no_problem(repo: Path) -> None:
-    assert examined(repo, "true") == []
+def test_disk_with_free_space_is_no_problem(repo: Path) -> None:
+    assert run_doctor_on_disk(repo, "true") == []
 
 
 @needs_mounts
-def test_a_disk_that_is_nearly_full(repo: Path) -> None:
-    [found] = examined(repo, "true", size="20m")
+def test_nearly_full_disk_is_warning(repo: Path) -> None:
+    [found] = run_doctor_on_disk(repo, "true", size="20m")
     assert found.startswith(
         "warning: the disk of the repository's Git folder and the work tree is nearly full: "
     )
 
 
 @needs_mounts
-def test_a_full_disk(repo: Path) -> None:
-    [found] = examined(repo, 'cat /dev/zero > "$1/.git/fill" 2> /dev/null || true')
+def test_full_disk_is_error(repo: Path) -> None:
+    [found] = run_doctor_on_disk(repo, 'cat /dev/zero > "$1/.git/fill" 2> /dev/null || true')
     assert found.startswith("error: the disk of the repository's Git folder and the work tree is full: 0 kB")
 
 
 @needs_mounts
-def test_a_disk_that_is_mounted_read_only_is_one_finding(repo: Path) -> None:
+def test_read_only_disk_is_one_finding(repo: Path) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     (repo / ".git" / "docyard" / "pending").mkdir(exist_ok=True)
-    assert examined(repo, 'mount -o remount,ro "$1"', size="200m") == [
+    assert run_doctor_on_disk(repo, 'mount -o remount,ro "$1"', size="200m") == [
         "warning: the file system of the repository's Git folder and the work tree is mounted read-only, so "
         "nothing can be written there"
     ]
 
 
 @needs_mounts
-def test_the_work_tree_and_the_index_may_have_disks_of_their_own(repo: Path, home: Path) -> None:
-    """The Git folder stands apart and is read-only; so the index goes to the user's cache, which is full."""
+def test_separate_disks_are_checked_separately(repo: Path, home: Path) -> None:
+    """The Git folder is on a separate read-only disk, so the index is in the user's cache, which is full."""
     cache = home / "xdg_cache_home"
     cache.mkdir()
-    found = examined(
+    found = run_doctor_on_disk(
         repo,
         f"""
         mkdir "$1/apart" && mount -t tmpfs -o size=100m none "$1/apart"

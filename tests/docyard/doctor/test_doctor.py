@@ -1,4 +1,4 @@
-"""`docyard doctor`: each thing that can be wrong is made to be wrong, and named with what to type."""
+"""`docyard doctor`: each problem is caused, and reported with its fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.docyard.conftest import Git
 
 
 def words(folder: Path, branch: str | None = None) -> str:
-    """Every finding, a line each: severity, area, message and fix."""
+    """Return every finding on a line: severity, area, message and fix."""
     return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check_all(folder, branch))
 
 
@@ -29,13 +29,13 @@ def problems(folder: Path) -> list[str]:
     return [finding.message for finding in check_all(folder, None) if finding.is_problem]
 
 
-def test_a_healthy_repository(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthy_repository_has_no_problems(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert problems(repo) == []
     assert main(["doctor", "-C", str(repo)]) == 0
     assert capsys.readouterr().out.endswith("Nothing is wrong.\n")
 
 
-def test_problems_are_seen_in_the_exit_code_and_as_data(
+def test_problems_end_with_1_and_are_listed_as_json(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("checkout", "--quiet", "--detach")
@@ -46,11 +46,11 @@ def test_problems_are_seen_in_the_exit_code_and_as_data(
     assert answer["fixed"] == answer["not_fixed"] == []
 
 
-def test_no_repository(tmp_path: Path) -> None:
+def test_missing_repository_is_reported(tmp_path: Path) -> None:
     assert "error | repository | this is not a Git repository" in words(tmp_path)
 
 
-def test_a_bare_and_an_unborn_repository_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:
+def test_bare_and_empty_repositories_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:
     git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
     assert problems(tmp_path / "bare.git") == []
     (tmp_path / "new").mkdir()
@@ -343,14 +343,14 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
     SICK,
     ids=[case[0].__qualname__.split(".")[0] + f"-{i}" for i, case in enumerate(SICK)],
 )
-def test_what_is_wrong_is_named_with_what_to_type(
+def test_problem_is_reported_with_fix(
     repo: Path, git: Git, spoil: Callable[[Path, Git], None], expected: str
 ) -> None:
     spoil(repo, git)
     found = words(repo)
     line = next((line for line in found.splitlines() if line.startswith(expected)), None)
     assert line is not None, found
-    assert not line.endswith("| "), "a problem without a word on what to do"
+    assert not line.endswith("| "), "the problem has no fix"
 
 
 def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
@@ -362,7 +362,7 @@ def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
     )
 
 
-def test_files_that_no_answer_can_name_are_listed(repo: Path, git: Git) -> None:
+def test_files_with_invalid_names_are_listed(repo: Path, git: Git) -> None:
     (repo / "a\nb.md").write_text("x")
     (repo / os.fsdecode(b"\xff.md")).write_text("x")
     git("add", ".")
@@ -372,18 +372,18 @@ def test_files_that_no_answer_can_name_are_listed(repo: Path, git: Git) -> None:
     )
 
 
-def test_what_stands_in_the_way_of_a_commit(repo: Path) -> None:
+def test_obstacle_to_commits_is_reported(repo: Path) -> None:
     (repo / ".git" / "docyard").write_text("")
     assert "docyard in the repository's Git folder is not a folder" in words(repo)
 
 
-def test_a_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:
+def test_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:
     (repo / ".git").rename(tmp_path / "apart.git")
     git("config", "core.worktree", str(repo), cwd=tmp_path / "apart.git")
     assert problems(tmp_path / "apart.git") == []
 
 
-def test_private_folders_without_a_lock_are_only_mentioned(repo: Path, git: Git) -> None:
+def test_private_folder_without_lock_is_only_a_note(repo: Path, git: Git) -> None:
     died(repo, git)
     (repo / ".git" / "index.lock").unlink()
     assert problems(repo) == []
@@ -392,12 +392,12 @@ def test_private_folders_without_a_lock_are_only_mentioned(repo: Path, git: Git)
     )
 
 
-def test_a_fresh_lock_is_somebody_at_work(repo: Path) -> None:
+def test_fresh_lock_is_no_problem(repo: Path) -> None:
     (repo / ".git" / "index.lock").touch()
     assert problems(repo) == []
 
 
-def test_the_index_is_looked_at_and_left_alone(repo: Path, git: Git) -> None:
+def test_index_state_is_reported_without_changes(repo: Path, git: Git) -> None:
     assert "note | index | there is no index yet" in words(repo)
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     assert "| index |" not in words(repo)
@@ -410,7 +410,7 @@ def libraries(*lines: str, installer: Installer = Installer.PIP) -> list[Finding
     return list(check_libraries(parse_requirements(lines), installation))
 
 
-def test_libraries_are_compared_with_what_is_required() -> None:
+def test_libraries_are_compared_with_requirements() -> None:
     assert libraries("click>=1.0", 'pytest>=1; extra == "dev"', "no-such-library>=1; os_name == 'nt'") == []
     old, exact, missing = libraries("click>=999.0", "click==1.0", "no-such-library>=1")
     assert old.severity is exact.severity is missing.severity is Severity.ERROR
@@ -419,7 +419,7 @@ def test_libraries_are_compared_with_what_is_required() -> None:
     assert "no-such-library is not installed" in missing.message
 
 
-def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
+def test_missing_extra_is_note_with_command_of_installer() -> None:
     lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'eval'")
     missing, old = libraries(*lines, installer=Installer.PIPX)
     assert not missing.is_problem
@@ -432,8 +432,8 @@ def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
     assert libraries(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the system refuses root nothing")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     found = [finding.message for finding in check_environment(tmp_path, None)]
     assert any("cannot be written" in message for message in found)

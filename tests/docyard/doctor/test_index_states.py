@@ -1,4 +1,4 @@
-"""The states of the index, as `docyard index` and `docyard doctor` tell them, and what is mended."""
+"""The states of the index in `docyard index` and `docyard doctor`, and their fixes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from index.storage.locking import hold_lock
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
 
-Told = Callable[..., dict[str, object]]
+RunJson = Callable[..., dict[str, object]]
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +25,16 @@ def own_key() -> None:
 
 
 @pytest.fixture
-def told(repo: Path, capsys: pytest.CaptureFixture[str]) -> Told:
-    """What a command prints as JSON, and that it ends with this exit code."""
+def run_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> RunJson:
+    """Return a function that runs a command with --json, checks its exit code, and returns its data."""
 
-    def ask(*command: str, code: int = 0) -> dict[str, object]:
+    def run(*command: str, code: int = 0) -> dict[str, object]:
         capsys.readouterr()
         assert main([*command, "--json", "-C", str(repo)]) == code
         found: dict[str, object] = json.loads(capsys.readouterr().out)
         return found
 
-    return ask
+    return run
 
 
 def home(repo: Path) -> Path:
@@ -50,28 +50,28 @@ def findings(repo: Path) -> list[Finding]:
     return list(check_index(Workspace.open(repo, read_only=True)))
 
 
-def test_a_damaged_index_is_told_and_mended(repo: Path, told: Told) -> None:
-    told("index", "rebuild")
+def test_damaged_index_is_reported_and_rebuilt(repo: Path, run_json: RunJson) -> None:
+    run_json("index", "rebuild")
     [segment] = built(repo).glob("*.flat")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
-    assert told("index", "status", code=1)["state"] == "damaged"
+    assert run_json("index", "status", code=1)["state"] == "damaged"
     [finding] = findings(repo)
     assert (finding.severity, finding.message[:20]) == (Severity.ERROR, "the index is damaged")
     assert finding.apply_fix is not None
     assert finding.apply_fix() == "rebuilt the index"
-    assert told("index", "status")["state"] == "current"
+    assert run_json("index", "status")["state"] == "current"
     assert findings(repo) == []
 
 
-def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
-    told("index", "rebuild")
+def test_leftovers_are_reported_and_removed(repo: Path, run_json: RunJson) -> None:
+    run_json("index", "rebuild")
     (home(repo) / "0123456789abcdef").mkdir()
     (built(repo) / "_MAIN_9.toc").write_bytes(b"half")
-    assert told("index", "status")["leftovers"] == 2
+    assert run_json("index", "status")["leftovers"] == 2
     with hold_lock(home(repo) / "lock", 0):
-        found = told("index", "status")
+        found = run_json("index", "status")
         assert (found["writing"], found["leftovers"]) == (True, 0)
         assert [finding.message for finding in findings(repo)] == ["a process is writing the index"]
     [finding] = findings(repo)
@@ -79,17 +79,15 @@ def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
     assert "left 2 files" in finding.message
     assert finding.apply_fix is not None
     assert finding.apply_fix() is not None
-    assert told("index", "status")["leftovers"] == 0
+    assert run_json("index", "status")["leftovers"] == 0
     assert finding.apply_fix() is None
 
 
-def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
-    repo: Path, git: Git, told: Told
-) -> None:
+def test_index_of_deleted_branch_is_removed_unless_locked(repo: Path, git: Git, run_json: RunJson) -> None:
     git("branch", "old")
-    told("index", "rebuild", "--branch", "old")
+    run_json("index", "rebuild", "--branch", "old")
     [folder] = (repo / ".git" / "docyard" / "index").iterdir()
-    told("index", "rebuild")
+    run_json("index", "rebuild")
     git("branch", "--delete", "--quiet", "old")
     [finding] = findings(repo)
     assert finding.apply_fix is not None
@@ -97,32 +95,32 @@ def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
         assert finding.apply_fix() is None
     assert finding.apply_fix() == "removed 1 unused index folder"
     assert not folder.exists()
-    assert told("index", "status")["state"] == "current"
+    assert run_json("index", "status")["state"] == "current"
 
 
-def test_documents_that_git_cannot_read_are_named(repo: Path, git: Git, told: Told) -> None:
+def test_unreadable_documents_are_listed(repo: Path, git: Git, run_json: RunJson) -> None:
     (repo / "other.md").write_text("# Other\n\nA backoff.\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "Other")
     blob = git("rev-parse", "HEAD:other.md")
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    assert told("index", "rebuild", code=1)["unreadable"] == ["other.md"]
-    found = told("index", "status")
+    assert run_json("index", "rebuild", code=1)["unreadable"] == ["other.md"]
+    found = run_json("index", "status")
     assert (found["state"], found["unreadable"], found["documents"]) == ("current", ["other.md"], 2)
-    page = told("search", "backoff")
+    page = run_json("search", "backoff")
     assert (page["unreadable"], page["stale"]) == (["other.md"], False)
     assert main(["search", "backoff", "-C", str(repo)]) == 0
     assert main(["index", "status", "-C", str(repo)]) == 0
     git("hash-object", "-w", "other.md")
-    assert len(told("search", "backoff")["hits"]) == 2  # type: ignore[arg-type]
-    assert told("index", "status")["unreadable"] == []
+    assert len(run_json("search", "backoff")["hits"]) == 2  # type: ignore[arg-type]
+    assert run_json("index", "status")["unreadable"] == []
 
 
-def test_an_index_folder_that_cannot_be_used_does_not_stop_the_search(repo: Path, told: Told) -> None:
-    told("index", "rebuild")
+def test_search_works_with_unusable_index_folder(repo: Path, run_json: RunJson) -> None:
+    run_json("index", "rebuild")
     (home(repo) / "lock").unlink()
     (home(repo) / "lock").mkdir()
-    assert told("search", "backoff")["hits"]
+    assert run_json("search", "backoff")["hits"]
     [finding] = findings(repo)
     assert finding.severity is Severity.ERROR
     assert "searches use another index" in finding.message

@@ -1,4 +1,4 @@
-"""The commands for an installation: of each installer, from what that leaves in its environment."""
+"""The commands for an installation, by the files that each installer leaves in its environment."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def test_active_environment_is_named_python(prefix: Path, monkeypatch: pytest.Mo
     assert command(prefix) == "python -m pip install 'docyard[math]'"
 
 
-def test_environment_without_pip_is_named_to_another_pip(
-    prefix: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_without_pip_uses_other_pip(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.doctor.installation.find_spec", lambda name: None)
     assert command(prefix) == f"pip --python {prefix}/bin/python install 'docyard[math]'"
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
@@ -75,7 +73,7 @@ def test_environment_without_pip_is_named_to_another_pip(
     assert repair(prefix) == f"uv pip install --python {prefix}/bin/python 'click>=8.2'"
 
 
-def test_system_python_that_refuses_pip_is_told_to_allow_it(
+def test_externally_managed_python_uses_break_system_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "EXTERNALLY-MANAGED").touch()
@@ -83,7 +81,7 @@ def test_system_python_that_refuses_pip_is_told_to_allow_it(
     assert "-m pip install --break-system-packages 'docyard[math]'" in command(tmp_path)
 
 
-def test_pipx_environment_is_injected_into_by_its_name(prefix: Path) -> None:
+def test_pipx_environment_uses_inject_with_its_name(prefix: Path) -> None:
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx makes its environments with uv where it can
     (prefix / "pipx_metadata.json").write_text("{}")
     assert command(prefix) == "pipx inject docyard 'latex2mathml>=3.77'"
@@ -118,7 +116,7 @@ def test_pipx_environment_is_injected_into_by_its_name(prefix: Path) -> None:
         ("[", {"url": WHEEL}, f"--with 'latex2mathml>=3.77' 'docyard @ {WHEEL}'"),
     ],
 )
-def test_uv_tool_is_installed_again_with_all_that_its_receipt_names(
+def test_uv_tool_is_reinstalled_with_all_packages_of_receipt(
     prefix: Path, receipt: str, origin: object, expected: str
 ) -> None:
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
@@ -128,7 +126,7 @@ def test_uv_tool_is_installed_again_with_all_that_its_receipt_names(
 
 
 @loop_over("kind", ["archive-v0", "environments-v2"])
-def test_environment_of_uvx_is_named_in_the_next_call(tmp_path: Path, kind: str) -> None:
+def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, kind: str) -> None:
     prefix = tmp_path / kind / "4u1fip40Z8F-AaWO"
     prefix.mkdir(parents=True)
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)

@@ -1,4 +1,4 @@
-"""What `docyard doctor` says of proposals, of the tokens that approve them, and of the remote."""
+"""`docyard doctor`: findings about proposals, tokens and the remote."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from workspace.policy.tokens import FILE, Tokens
 
 
 def words(folder: Path) -> str:
-    """Every finding that is of these things, a line each: severity, message and fix."""
+    """Return every finding on a line: severity, message and fix."""
     return "\n".join(
         " | ".join((found.severity, found.message, found.fix)) for found in check_all(folder, None)
     )
 
 
-def test_tokens_that_others_could_read_are_named_with_what_to_type(repo: Path) -> None:
+def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
     assert "tokens" not in words(repo)
     (repo / ".git" / FILE).chmod(0o644)
@@ -30,7 +30,7 @@ def test_tokens_that_others_could_read_are_named_with_what_to_type(repo: Path) -
     assert "error | the file of tokens is damaged" in words(repo)
 
 
-def test_words_that_cannot_be_read_and_branches_without_words_are_named(
+def test_unreadable_events_and_branches_without_events_are_reported(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
@@ -51,7 +51,7 @@ def test_words_that_cannot_be_read_and_branches_without_words_are_named(
     assert "warning | events of 1 proposal cannot be read, and are ignored: " in words(repo)
 
 
-def test_what_keeps_a_branch_from_its_remote_is_named(repo: Path, git: Git, tmp_path: Path) -> None:
+def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp_path: Path) -> None:
     (repo / "docyard.toml").write_text('[remote]\nname = "origin"\n')
     git("add", ".")
     git("commit", "-q", "-m", "Settings")

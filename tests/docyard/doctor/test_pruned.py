@@ -1,4 +1,4 @@
-"""`docyard doctor --fix` where Git's housekeeping removed commits, as `git prune` does beside a writer."""
+"""`docyard doctor --fix` after Git's maintenance removed commits, as `git prune` can during a write."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ DISCUSSION = "docyard/discussion"
 
 
 def fix(repo: Repo, capsys: Capture) -> tuple[int, list[str], str]:
-    """Return the exit code, what was fixed, and the errors that are left."""
+    """Run the command; return its exit code, the fixes, and the remaining errors."""
     capsys.readouterr()
     code = main(["doctor", "-C", str(repo.path), "--fix", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    left = [f"{one['message']} {one['fix']}" for one in told["findings"] if one["severity"] == "error"]
-    return code, told["fixed"], "\n".join(left)
+    report = json.loads(capsys.readouterr().out)
+    left = [f"{one['message']} {one['fix']}" for one in report["findings"] if one["severity"] == "error"]
+    return code, report["fixed"], "\n".join(left)
 
 
 def new_objects(repo: Repo, revision: str) -> list[str]:
-    """The objects that a commit has and those before it have not."""
+    """Return the objects that a commit added to its parent."""
     return repo.git("rev-list", "--objects", "--no-object-names", revision, f"^{revision}^").split()
 
 
@@ -44,11 +44,11 @@ def forget_copies(repo: Repo) -> None:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """A repository in which `main`, the discussion and a proposal were written by Docyard."""
+    """Return a repository in which Docyard wrote `main`, the discussion and a proposal."""
     scene = Scene(tmp_path / "repo")
     scene.write("First words.")
     scene.write("Last words.")
-    scene.proposing.comment(scene.proposed("Proposed words.").id, ADA, "Why?")
+    scene.proposal_actions.comment(scene.proposed("Proposed words.").id, ADA, "Why?")
     return scene
 
 
@@ -58,9 +58,7 @@ def branches(repo: Repo) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["checked-out", "bare"])
-def test_pruned_tips_are_rebuilt_as_they_were(
-    scene: Scene, tmp_path: Path, capsys: Capture, bare: bool
-) -> None:
+def test_pruned_tips_are_rebuilt_unchanged(scene: Scene, tmp_path: Path, capsys: Capture, bare: bool) -> None:
     repo = scene.repo
     if bare:
         shutil.move(repo.path / ".git", tmp_path / "bare.git")
@@ -78,7 +76,7 @@ def test_pruned_tips_are_rebuilt_as_they_were(
     assert bare or repo.status() == ""
 
 
-def test_two_commits_that_were_pruned_are_both_rebuilt(scene: Scene, capsys: Capture) -> None:
+def test_two_pruned_commits_are_both_rebuilt(scene: Scene, capsys: Capture) -> None:
     repo, before = scene.repo, branches(scene.repo)
     remove(repo, sorted({*new_objects(repo, "main"), *new_objects(repo, "main^")}))
     assert fix(repo, capsys)[0] == 0
@@ -86,9 +84,7 @@ def test_two_commits_that_were_pruned_are_both_rebuilt(scene: Scene, capsys: Cap
     assert repo.fsck() == ""
 
 
-def test_lost_commit_without_a_copy_is_made_again_of_the_index_and_the_work_tree(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: Capture) -> None:
     scene = Scene(tmp_path / "repo")
     scene.write("Last words.")
     repo = scene.repo
@@ -109,7 +105,7 @@ def test_lost_commit_without_a_copy_is_made_again_of_the_index_and_the_work_tree
     assert "And on." in repo.git("show", "main:guide.md")
 
 
-def test_lost_trees_without_a_copy_are_rebuilt_of_the_index(scene: Scene, capsys: Capture) -> None:
+def test_lost_trees_without_copy_are_rebuilt_from_index(scene: Scene, capsys: Capture) -> None:
     repo, before = scene.repo, branches(scene.repo)
     commit, *others = new_objects(repo, "main")
     assert commit == before["main"]
@@ -120,7 +116,7 @@ def test_lost_trees_without_a_copy_are_rebuilt_of_the_index(scene: Scene, capsys
     assert repo.fsck() == ""
 
 
-def test_lost_branch_that_nothing_can_rebuild_is_named_and_stays(scene: Scene, capsys: Capture) -> None:
+def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(scene: Scene, capsys: Capture) -> None:
     repo, before = scene.repo, branches(scene.repo)
     earlier = repo.git("rev-parse", f"{DISCUSSION}^").strip()
     remove(repo, new_objects(repo, DISCUSSION))
@@ -133,11 +129,11 @@ def test_lost_branch_that_nothing_can_rebuild_is_named_and_stays(scene: Scene, c
     assert branches(repo) == before
 
 
-def test_what_is_lost_beside_what_is_rebuilt_is_named(scene: Scene, capsys: Capture) -> None:
+def test_objects_that_cannot_be_rebuilt_are_reported(scene: Scene, capsys: Capture) -> None:
     repo = scene.repo
     (branch,) = [name for name in branches(repo) if name.startswith("proposals/")]
     ids = new_objects(repo, branch)
-    # The copy holds all but the text, as one that was cut off does.
+    # The copy contains all objects except the text, like an incomplete copy.
     blob = repo.git("rev-parse", f"{branch}:guide.md").strip()
     remove(repo, ids)
     for copy in (repo.path / ".git" / "docyard" / "recent").iterdir():

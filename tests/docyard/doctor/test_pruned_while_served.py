@@ -1,4 +1,4 @@
-"""Objects of the last commit that `git prune` removes while a server runs: its next call restores them."""
+"""Objects of the last commit that `git prune` removes while a server runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.stdio_client import ByHand, serving
+from tests.stdio_client import RawClient, serve_command
 from workspace.git.loose import build_loose_path
 
 pytestmark = pytest.mark.process
@@ -25,10 +25,10 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def server(repo: Repo) -> Iterator[ByHand]:
-    served = ByHand(serving(repo.path, "--toolsets", "documents,search,proposals"))
+def server(repo: Repo) -> Iterator[RawClient]:
+    served = RawClient(serve_command(repo.path, "--toolsets", "documents,search,proposals"))
     yield served
-    served.end()
+    served.close()
 
 
 def prune(repo: Repo, commit: str, *names: str) -> None:
@@ -39,7 +39,7 @@ def prune(repo: Repo, commit: str, *names: str) -> None:
 
 @pytest.mark.parametrize("names", [(name,) for name in NAMES] + [tuple(NAMES)], ids="-".join)
 def test_pruned_objects_are_restored_by_the_next_call(
-    repo: Repo, server: ByHand, names: tuple[str, ...]
+    repo: Repo, server: RawClient, names: tuple[str, ...]
 ) -> None:
     calls = [
         ("edit_document", EDIT),
@@ -60,7 +60,7 @@ def test_pruned_objects_are_restored_by_the_next_call(
 
 @pytest.mark.parametrize("branch", ["proposal", "discussion"])
 def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
-    repo: Repo, server: ByHand, branch: str
+    repo: Repo, server: RawClient, branch: str
 ) -> None:
     made = server.call(1, "create_proposal", {"title": "P", "description": "x"})["result"]
     id = made["structuredContent"]["proposal"]

@@ -1,4 +1,4 @@
-"""The measures: by hand where that is easy, and beside trec_eval on lists that nobody thought of."""
+"""The measures, compared with computed values, and with trec_eval on random lists."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ NAMES = [f"page{number:02}.md" for number in range(70)]
 
 
 def trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
-    asked = {"ndcg_cut.5,10", "recip_rank", "recall.10,50"}
-    found = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, asked).evaluate({"q": dict(scores)})["q"]
+    measures = {"ndcg_cut.5,10", "recip_rank", "recall.10,50"}
+    found = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, measures).evaluate({"q": dict(scores)})["q"]
     return {name: found[trec] for name, trec in TREC.items()}
 
 
@@ -49,18 +49,16 @@ def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str,
     ranked=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
     grades=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), min_size=1),
 )
-def test_a_list_in_our_own_order_is_measured_as_trec_eval_measures_its_ranks(
-    ranked: list[str], grades: dict[str, int]
-) -> None:
+def test_measures_of_ranked_list_agree_with_trec_eval(ranked: list[str], grades: dict[str, int]) -> None:
     scores = {name: float(len(ranked) - place) for place, name in enumerate(ranked)}
     assert compute_measures(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
 
 
-def test_every_measure_is_compared() -> None:
+def test_every_measure_is_compared_with_trec_eval() -> None:
     assert MEASURES.keys() == TREC.keys()
 
 
-def test_by_hand() -> None:
+def test_measures_equal_values_computed_by_formula() -> None:
     grades = {"a": 2, "b": 1}
     assert compute_ndcg(["b", "x", "a"], grades, 10) == pytest.approx((1 + 2 / 2) / (2 + 1 / 1.5849625007))
     assert compute_ndcg(["a", "b"], grades, 10) == 1
@@ -70,10 +68,10 @@ def test_by_hand() -> None:
     assert compute_recall(["x", "a"], grades, 2) == 0.5
 
 
-def test_nothing_found_and_nothing_right_are_zero() -> None:
+def test_empty_results_or_no_relevant_address_measure_zero() -> None:
     assert set(compute_measures([], {"a": 1}).values()) == {0.0}
     assert set(compute_measures(["a"], {"a": 0}).values()) == {0.0}
 
 
-def test_ranks_are_told_of_what_is_right_alone() -> None:
+def test_ranks_contain_only_relevant_addresses() -> None:
     assert find_ranks(["x", "a"], {"a": 1, "b": 2, "x": 0}) == {"a": 2, "b": None}

@@ -1,4 +1,4 @@
-"""The plot: the same runs give the same file, and whoever has not installed what draws it is told."""
+"""The plot: equal output for equal runs, and the error without matplotlib."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUNS = [
 
 
 @pytest.mark.slow
-def test_a_plot(tmp_path: Path) -> None:
+def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
     for file in (first, second, raster):
@@ -32,7 +32,7 @@ def test_a_plot(tmp_path: Path) -> None:
     assert raster.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_returns_error_with_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
     with pytest.raises(CannotError, match="matplotlib") as caught:
         check_plotting()

@@ -1,4 +1,4 @@
-"""Runs: their means, what changed between two, the report, the files they are kept in, and gates."""
+"""Runs: means, comparison of two runs, report, files, and gates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def run(
     return EvalRun.model_validate({**fields, **more})
 
 
-def test_means_of_all_and_of_each_category_at_each_level() -> None:
+def test_means_are_computed_by_level_and_category() -> None:
     cases = [outcome("a", 1, category="x", chunk=2), outcome("b", 2, category="y"), outcome("c", None)]
     found = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in build_rows(cases)}
     assert found == {
@@ -94,11 +94,11 @@ def test_means_of_all_and_of_each_category_at_each_level() -> None:
     }
 
 
-def test_no_category_is_shown_where_no_case_has_one() -> None:
+def test_cases_without_category_have_one_row() -> None:
     assert [(row.level, row.category) for row in build_rows([outcome("a", 1)])] == [("page", None)]
 
 
-def test_latency_is_by_nearest_rank_and_leaves_out_what_was_not_asked() -> None:
+def test_latency_uses_nearest_rank_and_skips_refused_cases() -> None:
     took = compute_latency(
         [outcome(str(ms), 1, ms=float(ms)) for ms in range(100, 0, -1)] + [outcome("x", None, ms=None)]
     )
@@ -107,7 +107,7 @@ def test_latency_is_by_nearest_rank_and_leaves_out_what_was_not_asked() -> None:
     assert compute_latency([outcome("x", None, ms=None)]) is None
 
 
-def test_the_summary_is_data() -> None:
+def test_summary_is_json_data() -> None:
     found = json.loads(json.dumps(summarize_run(run(outcome("a", 1, category="x"), outcome("b", None)))))
     assert found["page"]["mrr"] == 0.5
     assert found["page"]["categories"]["x"]["ndcg@10"] == 1
@@ -115,7 +115,7 @@ def test_the_summary_is_data() -> None:
     assert found["without_hits"] == count_without_hits([outcome("b", None)]) == 1
 
 
-def test_only_cases_that_ask_the_same_are_compared() -> None:
+def test_only_unchanged_cases_are_compared() -> None:
     before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
     now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
     difference = compare_runs(before, now)
@@ -126,7 +126,7 @@ def test_only_cases_that_ask_the_same_are_compared() -> None:
     assert difference.change("page", "x", "mrr") is None
 
 
-def test_those_that_gained_most_come_first() -> None:
+def test_largest_gains_and_losses_come_first() -> None:
     before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
     now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
     difference = compare_runs(before, now)
@@ -134,7 +134,7 @@ def test_those_that_gained_most_come_first() -> None:
     assert [pair.current.id for pair in difference.lost()] == ["d", "c"]
 
 
-def test_the_report() -> None:
+def test_report_contains_measures_gains_and_problems() -> None:
     before = run(outcome("a", 2, ms=2), outcome("b", 1), at="2026-01-01T00:00:00Z", commit="b" * 40)
     now = run(
         outcome("a", 1, category="fix|ed"),
@@ -155,7 +155,7 @@ def test_the_report() -> None:
     assert "b" * 40 in text
 
 
-def test_a_first_report_speaks_of_no_difference() -> None:
+def test_first_report_has_no_difference() -> None:
     text = render_report(run(outcome("a", 1), commit=None, metadata=None))
     assert "Difference" not in text
     assert "Problems" not in text
@@ -163,7 +163,7 @@ def test_a_first_report_speaks_of_no_difference() -> None:
     assert "- commit: `none yet`" in text
 
 
-def test_every_line_of_cells_fits_its_headings() -> None:
+def test_every_row_has_as_many_cells_as_headings() -> None:
     from docyard.eval.report import HEADINGS
 
     difference = compare_runs(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
@@ -172,20 +172,20 @@ def test_every_line_of_cells_fits_its_headings() -> None:
     assert format_time_cells(run(outcome("a", 1, ms=None))) == [["cases without hits", "0"]]
 
 
-def test_a_run_is_kept_and_read_again(tmp_path: Path) -> None:
-    kept = run(outcome("a", 1, chunk=2, category="x"), outcome("é", None, ms=None))
-    file = save_run(tmp_path / "new" / "runs", kept)
+def test_saved_run_is_read_unchanged(tmp_path: Path) -> None:
+    original = run(outcome("a", 1, chunk=2, category="x"), outcome("é", None, ms=None))
+    file = save_run(tmp_path / "new" / "runs", original)
     assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
-    assert read_run(file) == kept
+    assert read_run(file) == original
 
 
-def test_runs_of_one_second_and_one_commit_keep_their_order(tmp_path: Path) -> None:
+def test_runs_of_same_second_stay_in_order(tmp_path: Path) -> None:
     first, second = run(outcome("a", 1)), run(outcome("a", 2))
     assert len({save_run(tmp_path, first), save_run(tmp_path, second)}) == 2
     assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first, second]
 
 
-def test_runs_are_read_by_time_and_only_those_that_asked_alike(tmp_path: Path) -> None:
+def test_only_comparable_runs_are_read_oldest_first(tmp_path: Path) -> None:
     late, early = (
         run(outcome("a", 1), at="2026-03-01T00:00:00Z"),
         run(outcome("a", 1), at="2026-02-01T00:00:00Z"),
@@ -197,7 +197,7 @@ def test_runs_are_read_by_time_and_only_those_that_asked_alike(tmp_path: Path) -
 
 
 @loop_over("text", ["", "{}", "[]", '{"format": 2}', "\0"])
-def test_a_file_that_is_no_run_is_named(tmp_path: Path, text: str) -> None:
+def test_file_that_is_not_a_run_raises_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.json").write_text(text)
     with pytest.raises(InvalidRun, match=r"odd\.json is not a run of docyard eval") as caught:
         read_runs(tmp_path, "cases.yaml", PARAMETERS)
@@ -213,7 +213,7 @@ def test_a_file_that_is_no_run_is_named(tmp_path: Path, text: str) -> None:
         ("page.recall@50=0", Gate("page", "recall@50", 0)),
     ],
 )
-def test_gates(text: str, gate: Gate) -> None:
+def test_valid_gate_is_parsed(text: str, gate: Gate) -> None:
     assert read_gate(text) == gate
 
 
@@ -221,12 +221,12 @@ def test_gates(text: str, gate: Gate) -> None:
     "text",
     ["", "ndcg@10", "ndcg@10=", "ndcg@10=x", "ndcg@10=1.5", "mrr=-1", "mrr=nan", "map=.5", "line.mrr=.5"],
 )
-def test_what_is_no_gate(text: str) -> None:
+def test_invalid_gate_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^\w"):
         read_gate(text)
 
 
-def test_a_gate_is_missed_or_passed() -> None:
+def test_gate_reports_missed_minimum() -> None:
     half = run(outcome("a", 2))
     assert Gate("page", "mrr", 0.5).describe_miss(half) is None
     assert Gate("page", "mrr", 0.51).describe_miss(half) == "mrr by page must be at least 0.51 (got 0.5000)"

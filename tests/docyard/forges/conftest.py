@@ -1,4 +1,4 @@
-"""A started forge of each kind over a bare repository of its own, and its adapter."""
+"""Fixtures: a started forge of each kind over its own bare repository, and its adapter."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MAINLY_ONE = (
     pytest.param("gitlab", marks=pytest.mark.slow),
     pytest.param("gitea", marks=pytest.mark.slow),
 )
-"""For what the adapters have little part in: one of them always, the others where time is no matter."""
+"""Parameters for tests that depend little on the kind: GitHub always, the others only in slow runs."""
 
-# What has to be answered is waited for on a busy machine too.
+# Long enough for a busy machine.
 STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.5)
 QUICK = STEADY._replace(connect=1, read=0.2, total=0.5)
 
 
 @dataclass
 class Setting:
-    """A forge, its bare repository, and the adapter that speaks with it."""
+    """A forge, its bare repository, and its adapter."""
 
     local: LocalForge
     bare: repositories.Repo
@@ -40,20 +40,20 @@ class Setting:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def adapter(self, token: str = PASSWORD, patience: TransportLimits = STEADY) -> Forge:
-        """Another adapter of the same repository."""
+        """Return another adapter of the same repository."""
         address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
         return create_forge(
             resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), patience
         )
 
     def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:
-        """A new branch with a commit of its own."""
+        """Create a branch with one commit, and return its name."""
         name = f"docyard/k7m2q9x{next(self.numbers)}-words"
         self.commit(name, text, file, parent="main")
         return name
 
     def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
-        """A commit that gives a file at the root another text, at the end of a branch."""
+        """Commit a new text of a file at the root to a branch, and return the commit."""
         repo = pygit2.Repository(str(self.bare.path))
         before = repo.branches.local[parent or branch].peel(pygit2.Commit)
         tree = repo.TreeBuilder(before.tree)
@@ -63,14 +63,16 @@ class Setting:
         repo.references.create(f"refs/heads/{branch}", commit, force=True)
         return str(commit)
 
-    def opened(self, branch: str | None = None) -> PullRequest:
-        """A new pull request, by default of a new branch."""
+    def open_pull_request(self, branch: str | None = None) -> PullRequest:
+        """Open a pull request, by default of a new branch."""
         branch = branch or self.branch()
         return self.forge.open(NewPullRequest("Say it anew", "Because.\n\n- [x] done", branch, "main"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+def shared_setting(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Setting]:
     bare = repositories.bare(tmp_path_factory.mktemp(request.param) / "docs.git")
     with local_forge(request.param, bare.path) as local:
         setting = Setting(local, bare, None)  # type: ignore[arg-type]
@@ -80,11 +82,11 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def setting(started: Setting) -> Setting:
-    """The forge, without pull requests and without what earlier tests have asked of it."""
-    local = started.local
+def setting(shared_setting: Setting) -> Setting:
+    """Return the forge without pull requests and recorded requests of earlier tests."""
+    local = shared_setting.local
     local.state.pull_requests.clear()
     local.faults.clear()
-    local.asked.clear()
+    local.received.clear()
     local.has_reviewers, local.page_size = True, 2
-    return started
+    return shared_setting

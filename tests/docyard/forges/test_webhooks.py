@@ -1,4 +1,4 @@
-"""Webhooks: whose they are, what each is answered, and that many of them make few exchanges."""
+"""Webhooks: their signatures, their responses, and the exchanges that they share."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeRound
 from docyard.forges.rounds import ForgeRounds
 from docyard.forges.webhooks import (
-    MOST_BYTES,
+    MAX_BODY_BYTES,
     Deliveries,
     Webhooks,
     build_webhook_routes,
     has_valid_signature,
 )
-from tests import repositories, warm
+from tests import preloaded, repositories
 from tests.docyard.forges.conftest import MAINLY_ONE
-from tests.docyard.forges.joined import Joined, joined
+from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
@@ -57,8 +57,8 @@ def digest(body: bytes, secret: str = SECRET) -> str:
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def signed(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECRET) -> Headers:
-    """The headers that a forge sends."""
+def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECRET) -> Headers:
+    """Return the headers of a forge's webhook."""
     match kind:
         case "github":
             return {
@@ -76,10 +76,10 @@ def signed(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SE
             return {"X-Gitlab-Event": event, "Idempotency-Key": id, "X-Gitlab-Token": secret}
 
 
-def standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
-    """The headers of GitLab's signing token (Standard Webhooks)."""
-    told = f"{id}.{int(time)}.".encode() + body
-    made = base64.b64encode(hmac.new(key, told, hashlib.sha256).digest()).decode()
+def sign_standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
+    """Return the headers of GitLab's signing token (Standard Webhooks)."""
+    signed_text = f"{id}.{int(time)}.".encode() + body
+    made = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
     return {
         "webhook-id": id,
         "webhook-timestamp": str(int(time)),
@@ -88,7 +88,7 @@ def standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Hea
 
 
 def payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) -> bytes:
-    """What a forge sends of a push, or of a pull request of a branch."""
+    """Return the body of a push event, or of a pull request event for a branch."""
     if kind == "gitlab":
         data: dict[str, Any] = {"project": {"path_with_namespace": REPOSITORIES[kind]}}
         if branch is not None:
@@ -105,8 +105,8 @@ def event(kind: str, name: str) -> str:
     return gitlab.get(name, name) if kind == "gitlab" else name
 
 
-class Counting(ExchangeQueue):
-    """Exchanges that are made by hand: each waits until it is let go."""
+class StubExchanges(ExchangeQueue):
+    """Exchanges that wait until the test sets `go`."""
 
     def __init__(self, found: ExchangeResult) -> None:
         workspace: Workspace | None = None
@@ -114,40 +114,40 @@ class Counting(ExchangeQueue):
         self.found = found
         self.go = threading.Event()
         self.go.set()
-        self.asked: list[EventScope] = []
+        self.scopes: list[EventScope] = []
         self.calls = 0
 
-    def request(self, asked: EventScope) -> Future[ExchangeResult]:
-        future = super().request(asked)
+    def request(self, scope: EventScope) -> Future[ExchangeResult]:
+        future = super().request(scope)
         self.calls += 1
         return future
 
-    def _exchanged(self, waiting: Any) -> ExchangeResult:
-        self.asked.append(EventScope(tuple(sorted(waiting.branches)), tuple(sorted(waiting.numbers))))
+    def _run_exchange(self, pending: Any) -> ExchangeResult:
+        self.scopes.append(EventScope(tuple(sorted(pending.branches)), tuple(sorted(pending.numbers))))
         assert self.go.wait(PATIENCE)
         return self.found
 
 
-def synced(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
+def build_sync_result(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
     return SyncResult(
         "origin", "a folder", "main", state, "c" * 40, "c" * 40, True, None, False, None, 0, None
     )
 
 
 ON_ONE = pytest.mark.parametrize("here", ["github"], indirect=True)
-"""Nothing of it differs by the kind."""
+"""Parameters for tests that do not depend on the kind of forge."""
 
 
 @pytest.fixture(scope="module", params=["github", "gitlab", "gitea"])
-def here(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
-    with joined(request.param, tmp_path_factory.mktemp(request.param)) as made:
+def here(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
+    with open_forge_scene(request.param, tmp_path_factory.mktemp(request.param)) as made:
         yield made
 
 
 class Hooks:
-    """A client of the hooks of a workspace."""
+    """A client of a workspace's webhooks."""
 
-    def __init__(self, here: Joined, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
+    def __init__(self, here: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = here.local.kind
         self.webhooks = Webhooks(
             here.workspace, exchanges, here.access, secret, patience=PATIENCE, clock=lambda: NOW
@@ -157,170 +157,174 @@ class Hooks:
     def post(self, body: bytes, headers: Headers | None = None, kind: str | None = None) -> Any:
         return self.client.post(f"/hooks/{kind or self.kind}", content=body, headers=headers or {})
 
-    def tell(self, name: str, body: bytes, id: str = "d-1") -> Any:
-        """Send what a forge would send of an event."""
-        return self.post(body, signed(self.kind, body, event(self.kind, name), id))
+    def send_event(self, name: str, body: bytes, id: str = "d-1") -> Any:
+        """Send a signed event as the forge does."""
+        return self.post(body, sign(self.kind, body, event(self.kind, name), id))
 
 
 @pytest.fixture
-def counting() -> Counting:
-    return Counting(ExchangeResult(synced()))
+def stub_exchanges() -> StubExchanges:
+    return StubExchanges(ExchangeResult(build_sync_result()))
 
 
 @pytest.fixture
-def hooks(here: Joined, counting: Counting) -> Iterator[Hooks]:
-    made = Hooks(here, counting)
+def hooks(here: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
+    made = Hooks(here, stub_exchanges)
     with made.client:
         yield made
 
 
-def test_a_push_is_fetched_and_a_pull_request_is_looked_at(hooks: Hooks, counting: Counting) -> None:
-    done = hooks.tell("push", payload(hooks.kind))
+def test_push_is_fetched_and_pull_request_is_checked(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+    done = hooks.send_event("push", payload(hooks.kind))
     assert (done.status_code, done.json()) == (200, {"commit": "c" * 40, "followed": None})
-    assert hooks.tell("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
-    assert counting.asked == [EventScope(), EventScope(branches=("docyard/x",))]
+    assert hooks.send_event("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
+    assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
 @pytest.mark.parametrize("wrong", ["none", "other", "body", "sha1"])
-def test_what_is_not_signed_is_refused(hooks: Hooks, counting: Counting, wrong: str) -> None:
+def test_invalid_signature_is_refused(hooks: Hooks, stub_exchanges: StubExchanges, wrong: str) -> None:
     body = payload(hooks.kind)
-    headers = signed(hooks.kind, body, event(hooks.kind, "push"))
+    headers = sign(hooks.kind, body, event(hooks.kind, "push"))
     match wrong:
         case "none":
             headers = {
                 name: value for name, value in headers.items() if not name.endswith(("256", "ature", "Token"))
             }
         case "other":
-            headers = signed(hooks.kind, body, "push", secret="another")
-        case "body" if hooks.kind != "gitlab":  # whose token covers no body
+            headers = sign(hooks.kind, body, "push", secret="another")
+        case "body" if hooks.kind != "gitlab":  # whose token does not sign the body
             body = payload(hooks.kind, more=1)
         case _:
             headers = {"X-Hub-Signature": f"sha1={hmac.new(SECRET.encode(), body, 'sha1').hexdigest()}"}
     answer = hooks.post(body, headers)
-    assert (answer.status_code, counting.asked) == (401, [])
+    assert (answer.status_code, stub_exchanges.scopes) == (401, [])
     assert SECRET not in answer.text
 
 
-def test_a_replay_is_answered_without_work(hooks: Hooks, counting: Counting) -> None:
+def test_replayed_webhook_starts_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     body = payload(hooks.kind)
-    assert hooks.tell("push", body).status_code == 200
-    assert hooks.tell("push", body).json() == {"message": "seen"}
-    assert hooks.tell("push", body, "d-2").json() == {"message": "seen"}
-    assert hooks.tell("push", payload(hooks.kind, extra=1), "d-1").json() == {"message": "seen"}
-    assert len(counting.asked) == 1
+    assert hooks.send_event("push", body).status_code == 200
+    assert hooks.send_event("push", body).json() == {"message": "seen"}
+    assert hooks.send_event("push", body, "d-2").json() == {"message": "seen"}
+    assert hooks.send_event("push", payload(hooks.kind, extra=1), "d-1").json() == {"message": "seen"}
+    assert len(stub_exchanges.scopes) == 1
 
 
-def test_one_that_was_not_applied_may_come_again(hooks: Hooks, counting: Counting) -> None:
+def test_failed_webhook_can_be_sent_again(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     body = payload(hooks.kind)
-    counting.found = ExchangeResult(synced(SyncState.DIVERGED))
-    answer = hooks.tell("push", body)
+    stub_exchanges.found = ExchangeResult(build_sync_result(SyncState.DIVERGED))
+    answer = hooks.send_event("push", body)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
     assert "docyard sync" in answer.json()["fix"]
-    counting.found = ExchangeResult(synced())
-    assert hooks.tell("push", body).status_code == 200
-    assert len(counting.asked) == 2
+    stub_exchanges.found = ExchangeResult(build_sync_result())
+    assert hooks.send_event("push", body).status_code == 200
+    assert len(stub_exchanges.scopes) == 2
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"not json", 400), (b"[]", 400), (b"", 400), (b"[" * 100_000, 400), (b"x" * (MOST_BYTES + 1), 413)],
+    [(b"not json", 400), (b"[]", 400), (b"", 400), (b"[" * 100_000, 400), (b"x" * (MAX_BODY_BYTES + 1), 413)],
     ids=["text", "list", "empty", "deep", "long"],
 )
-def test_what_is_no_webhook_is_refused(hooks: Hooks, counting: Counting, body: bytes, status: int) -> None:
-    assert hooks.tell("push", body).status_code == status
-    assert counting.asked == []
+def test_invalid_body_is_refused(
+    hooks: Hooks, stub_exchanges: StubExchanges, body: bytes, status: int
+) -> None:
+    assert hooks.send_event("push", body).status_code == status
+    assert stub_exchanges.scopes == []
 
 
-def test_another_repository_is_refused_by_name(hooks: Hooks, counting: Counting) -> None:
+def test_webhook_of_another_repository_is_refused(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
     for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
-        answer = hooks.tell("push", body)
+        answer = hooks.send_event("push", body)
         assert answer.status_code == 422
         assert REPOSITORIES[hooks.kind] in answer.json()["message"]
-    assert counting.asked == []
+    assert stub_exchanges.scopes == []
 
 
-def test_events_of_no_interest(hooks: Hooks, counting: Counting) -> None:
-    assert hooks.tell("star", payload(hooks.kind)).status_code == 202
-    assert counting.asked == []
+def test_other_event_is_ignored(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+    assert hooks.send_event("star", payload(hooks.kind)).status_code == 202
+    assert stub_exchanges.scopes == []
 
 
 @pytest.mark.parametrize("here", ["github", "gitea"], indirect=True)  # GitLab has neither
-def test_pings_and_comments_on_issues(hooks: Hooks, counting: Counting) -> None:
-    assert hooks.tell("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
+def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+    assert hooks.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
     issue = payload(hooks.kind, issue={"number": 3})
-    assert hooks.tell("issue_comment", issue, "d-3").status_code == 202
-    assert counting.asked == []
+    assert hooks.send_event("issue_comment", issue, "d-3").status_code == 202
+    assert stub_exchanges.scopes == []
 
 
-def test_another_forge_and_no_secret_are_not_there(here: Joined, hooks: Hooks, counting: Counting) -> None:
+def test_other_forge_or_missing_secret_returns_404(
+    here: ForgeScene, hooks: Hooks, stub_exchanges: StubExchanges
+) -> None:
     other = "gitlab" if hooks.kind != "gitlab" else "gitea"
     body = payload(other)
-    assert hooks.post(body, signed(other, body, event(other, "push")), other).status_code == 404
+    assert hooks.post(body, sign(other, body, event(other, "push")), other).status_code == 404
     assert hooks.post(body, {}, "bitbucket").status_code == 404
     assert hooks.client.get(f"/hooks/{hooks.kind}").status_code == 405
-    with (closed := Hooks(here, counting, None)).client:
-        assert closed.tell("push", payload(hooks.kind)).status_code == 404
-    assert counting.asked == []
+    with (closed := Hooks(here, stub_exchanges, None)).client:
+        assert closed.send_event("push", payload(hooks.kind)).status_code == 404
+    assert stub_exchanges.scopes == []
 
 
 @ON_ONE
-def test_many_at_once_make_two_exchanges(hooks: Hooks, counting: Counting) -> None:
-    counting.go.clear()
+def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
+    stub_exchanges.go.clear()
     with ThreadPoolExecutor(8) as pool:
-        sent = [_submitted(pool, hooks, 0)]
-        _until(lambda: counting.asked)  # so that the others come while one is going on
-        sent += [_submitted(pool, hooks, number) for number in range(1, 8)]
-        _until(lambda: counting.calls == 8)
+        sent = [_send_in_pool(pool, hooks, 0)]
+        _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
+        sent += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
+        _wait_until(lambda: stub_exchanges.calls == 8)
         assert not any(one.done() for one in sent)
-        counting.go.set()
+        stub_exchanges.go.set()
         assert {one.result().status_code for one in sent} == {200}
-    assert len(counting.asked) == 2
-    assert sorted(branch for asked in counting.asked for branch in asked.branches) == [
+    assert len(stub_exchanges.scopes) == 2
+    assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)
     ]
 
 
-def _submitted(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future[Any]:
-    return pool.submit(hooks.tell, "pull_request", payload(hooks.kind, f"b{number}"), f"d-{number}")
+def _send_in_pool(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future[Any]:
+    return pool.submit(hooks.send_event, "pull_request", payload(hooks.kind, f"b{number}"), f"d-{number}")
 
 
-def _until(is_so: Callable[[], object]) -> None:
+def _wait_until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
 
 
 @ON_ONE
-def test_who_waits_too_long_is_told_to_come_again(here: Joined, counting: Counting) -> None:
-    counting.go.clear()
-    slow = Hooks(here, counting)
+def test_slow_exchange_returns_503_with_retry(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
+    stub_exchanges.go.clear()
+    slow = Hooks(here, stub_exchanges)
     slow.webhooks._patience = 0.05
     with slow.client:
         body = payload("github")
-        answer = slow.tell("push", body)
+        answer = slow.send_event("push", body)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
-        counting.go.set()
+        stub_exchanges.go.set()
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("here", MAINLY_ONE, indirect=True)
-def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
-    proposal, number = here.requested()
+def test_response_follows_the_import(here: ForgeScene) -> None:
+    proposal, number = here.create_pull_request()
     here.local.state.review(number, "ana", "changes_requested", "Say why.")
     rounds = ForgeRounds(here.workspace, here.access)
     written: list[bool] = []
     exchanges = ExchangeQueue(here.workspace, Access, rounds, lambda: written.append(True))
     with (hooks := Hooks(here, exchanges)).client:
-        answer = hooks.tell("pull_request", payload(hooks.kind, proposal.content.branch, number))
+        answer = hooks.send_event("pull_request", payload(hooks.kind, proposal.content.branch, number))
         assert answer.status_code == 200, answer.text
         assert answer.json()["followed"]["pull_requests"][0]["reviews"] == 1
         assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
-        # A fetch that cannot be made: the forge is to come again, and is not told a path.
+        # A failed fetch: the response requests a retry, and contains no path.
         here.there.path.rename(here.there.path.with_name("away.git"))
         try:
-            refused = hooks.tell("push", payload(hooks.kind), "d-9")
+            refused = hooks.send_event("push", payload(hooks.kind), "d-9")
             assert refused.status_code == 503
             assert str(here.there.path) not in refused.text
         finally:
@@ -329,21 +333,23 @@ def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
 
 
 @ON_ONE
-def test_following_that_failed_is_no_success(here: Joined, counting: Counting) -> None:
+def test_failed_round_returns_503(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
     from docyard.forges.errors import ForgeLimited
 
-    counting.found = ExchangeResult(synced(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0)))
-    with (hooks := Hooks(here, counting)).client:
-        answer = hooks.tell("pull_request", payload(hooks.kind, "b"))
+    stub_exchanges.found = ExchangeResult(
+        build_sync_result(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0))
+    )
+    with (hooks := Hooks(here, stub_exchanges)).client:
+        answer = hooks.send_event("pull_request", payload(hooks.kind, "b"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "91")
 
 
 @ON_ONE
-def test_a_token_is_missing(here: Joined, counting: Counting) -> None:
-    webhooks = Webhooks(here.workspace, counting, lambda: ForgeAccess(here.local.url), SECRET)
-    hooks = Hooks(here, counting)
+def test_missing_token_returns_503(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
+    webhooks = Webhooks(here.workspace, stub_exchanges, lambda: ForgeAccess(here.local.url), SECRET)
+    hooks = Hooks(here, stub_exchanges)
     hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
-    answer = hooks.tell("push", payload(hooks.kind))
+    answer = hooks.send_event("push", payload(hooks.kind))
     assert answer.status_code == 503
     assert PASSWORD not in answer.text
 
@@ -356,16 +362,16 @@ WHSEC = "whsec_" + base64.b64encode(KEY).decode()
 @loop_over(
     ("headers", "secret", "holds"),
     [
-        (standard(BODY, KEY), WHSEC, True),
-        (standard(BODY, b"plain"), "plain", True),
-        (standard(BODY, KEY, NOW - 301), WHSEC, False),
-        (standard(BODY, KEY, NOW + 301), WHSEC, False),
-        (standard(b"other", KEY), WHSEC, False),
-        (standard(BODY, KEY) | {"webhook-timestamp": "9" * 40}, WHSEC, False),
-        (standard(BODY, KEY) | {"webhook-timestamp": "-1"}, WHSEC, False),
-        (standard(BODY, KEY) | {"webhook-id": ""}, WHSEC, False),
-        (standard(BODY, KEY), "whsec_%%%", False),
-        # One that is there must hold, whatever token stands beside it.
+        (sign_standard(BODY, KEY), WHSEC, True),
+        (sign_standard(BODY, b"plain"), "plain", True),
+        (sign_standard(BODY, KEY, NOW - 301), WHSEC, False),
+        (sign_standard(BODY, KEY, NOW + 301), WHSEC, False),
+        (sign_standard(b"other", KEY), WHSEC, False),
+        (sign_standard(BODY, KEY) | {"webhook-timestamp": "9" * 40}, WHSEC, False),
+        (sign_standard(BODY, KEY) | {"webhook-timestamp": "-1"}, WHSEC, False),
+        (sign_standard(BODY, KEY) | {"webhook-id": ""}, WHSEC, False),
+        (sign_standard(BODY, KEY), "whsec_%%%", False),
+        # An existing signature must be valid, even with a valid token.
         ({"webhook-signature": "v1,bm8=", "x-gitlab-token": WHSEC}, WHSEC, False),
         ({"x-gitlab-token": WHSEC}, WHSEC, True),
         ({"x-gitlab-token": "héron"}, WHSEC, False),
@@ -373,23 +379,23 @@ WHSEC = "whsec_" + base64.b64encode(KEY).decode()
     ],
     ids=lambda value: None,
 )
-def test_signatures_of_gitlab(headers: Headers, secret: str, holds: bool) -> None:
+def test_gitlab_signature_is_verified(headers: Headers, secret: str, holds: bool) -> None:
     assert has_valid_signature("gitlab", headers, BODY, secret, NOW) is holds
 
 
 @loop_over("kind", ["github", "gitea"])
 @loop_over("value", ["", "sha256=", "sha256=zz", "é", digest(BODY)[:-1], digest(BODY, "")])
-def test_digests_that_do_not_hold(kind: str, value: str) -> None:
+def test_invalid_digest_is_refused(kind: str, value: str) -> None:
     for name in ("x-hub-signature-256", "x-gitea-signature"):
         assert not has_valid_signature(kind, {name: value}, BODY, SECRET, NOW)
     assert has_valid_signature(kind, {"x-hub-signature-256": f"sha256={digest(BODY)}"}, BODY, SECRET, NOW)
 
 
-def test_a_forge_without_a_name_signs_nothing() -> None:
+def test_unknown_forge_has_no_valid_signature() -> None:
     assert not has_valid_signature("bitbucket", {"x-hub-signature-256": digest(BODY)}, BODY, SECRET, NOW)
 
 
-def test_the_memory_of_deliveries_is_bounded_and_forgets_bodies_first() -> None:
+def test_stored_deliveries_are_limited_in_number_and_age() -> None:
     now = [0.0]
     deliveries = Deliveries(clock=lambda: now[0])
     first = {"x-github-delivery": "one"}
@@ -431,7 +437,9 @@ def test_the_memory_of_deliveries_is_bounded_and_forgets_bodies_first() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and value else None,
 )
-def test_what_an_event_asks_for(kind: str, name: str, data: dict[str, Any], found: EventScope | None) -> None:
+def test_event_is_parsed_to_its_scope(
+    kind: str, name: str, data: dict[str, Any], found: EventScope | None
+) -> None:
     assert parse_event(kind, name, data) == found
 
 
@@ -444,22 +452,22 @@ def test_what_an_event_asks_for(kind: str, name: str, data: dict[str, Any], foun
     ],
     ids=["secret", "read-only"],
 )
-def test_a_started_server_takes_hooks_without_a_token_of_its_own(
+def test_server_accepts_webhooks_without_its_token(
     tmp_path: Path, secret: str | None, options: tuple[str, ...], status: int
 ) -> None:
     repo = repositories.normal(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*warm.python(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [*preloaded.python(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:
         try:
             assert server.stdout is not None
             where = urlsplit(server.stdout.readline().strip())
-            asked = urllib.request.Request(f"http://{where.netloc}/hooks/github", b"{}", method="POST")
+            request = urllib.request.Request(f"http://{where.netloc}/hooks/github", b"{}", method="POST")
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(asked, timeout=PATIENCE)
+                urllib.request.urlopen(request, timeout=PATIENCE)
             refused.value.close()
             assert refused.value.code == status
         finally:

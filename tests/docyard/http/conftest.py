@@ -1,4 +1,4 @@
-"""Applications over one repository, as a browser or a program meets them."""
+"""Applications over one repository, with clients for a browser or a program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workspace.workspace import Workspace
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
-PATIENCE = 20.0  # seconds in which an answer has come, on a busy machine too
+PATIENCE = 20.0  # seconds until a response, on a busy machine too
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
     "guide.md": "# Guide\n\nHow to begin.\n\n## Tasks\n\n- [ ] Try\n",
@@ -33,29 +33,29 @@ FILES = {
 }
 
 
-class Running(NamedTuple):
-    """An application that runs: how to meet it, its own token, its repository, and the tokens of people."""
+class RunningApp(NamedTuple):
+    """A running application: a function for new clients, its token, its repository, and people's tokens."""
 
-    meet: Callable[[], TestClient]
+    new_client: Callable[[], TestClient]
     token: str
     repo: Repo
     people: Tokens
 
-    def signed_in(self, token: str | None = None) -> TestClient:
-        """A browser with a session."""
-        browser = self.meet()
+    def sign_in(self, token: str | None = None) -> TestClient:
+        """Return a browser with a session."""
+        browser = self.new_client()
         assert browser.get("/", params={"token": token or self.token}).status_code == 303
         return browser
 
 
-def _bounded(app: ASGIApp) -> ASGIApp:
-    """End a stream that no test expects: the client of the tests would read it for ever."""
+def _limit_duration(app: ASGIApp) -> ASGIApp:
+    """Limit the duration of a request, because the test client would read an endless stream for ever."""
 
-    async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         with anyio.fail_after(None if scope["type"] == "lifespan" else PATIENCE):
             await app(scope, receive, send)
 
-    return bounded
+    return limited
 
 
 @pytest.fixture(scope="module")
@@ -64,66 +64,66 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Running]]:
-    """Start an application with these options; all end with the module."""
+def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningApp]]:
+    """Return a function that starts an application with options; all end with the module."""
     home = tmp_path_factory.mktemp("home")
     with ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
         for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
             environment.setenv(name, str(home))
 
-        def starting(
+        def start_app(
             *, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False
-        ) -> Running:
+        ) -> RunningApp:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
-            served = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
-            stack.callback(served.close)
-            people = served.people()
+            service = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
+            stack.callback(service.close)
+            people = service.people()
             assert people is not None
             settings = build_http_settings(
                 f"127.0.0.1:{PORT}", allow, None, no_token=no_token, read_only=read_only
             )
             endpoint = partial(
                 serve_http,
-                served.toolbox,
+                service.toolbox,
                 version="0",
-                load=served.load,
-                warm=served.warm,
+                load=service.load,
+                warm=service.warm,
             )
-            site = Site(served.index, read_only, notify_write=served.notify_write)
+            site = Site(service.index, read_only, notify_write=service.notify_write)
             app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(pause=0))
-            app = _bounded(app)
+            app = _limit_duration(app)
             first = stack.enter_context(TestClient(app, base_url=BASE))
 
-            def meet() -> TestClient:
+            def new_client() -> TestClient:
                 client = TestClient(app, base_url=BASE, follow_redirects=False)
-                client.portal = first.portal  # all requests are answered on the one event loop
+                client.portal = first.portal  # all requests run on one event loop
                 return client
 
-            return Running(meet, settings.token or "", repository, people)
+            return RunningApp(new_client, settings.token or "", repository, people)
 
-        yield starting
+        yield start_app
 
 
 @pytest.fixture(scope="module")
-def running(start: Callable[..., Running]) -> Running:
-    """One that asks for a token."""
+def token_app(start: Callable[..., RunningApp]) -> RunningApp:
+    """Return an application that requires a token."""
     return start()
 
 
 @pytest.fixture(scope="module")
-def open_one(start: Callable[..., Running]) -> Running:
-    """One that asks for none."""
+def open_app(start: Callable[..., RunningApp]) -> RunningApp:
+    """Return an application that requires no token."""
     return start(no_token=True)
 
 
 @pytest.fixture(scope="module")
-def proxied(start: Callable[..., Running]) -> Running:
-    """One that is reached by a proxy's name too."""
+def proxied_app(start: Callable[..., RunningApp]) -> RunningApp:
+    """Return an application that also accepts the host name of a proxy."""
     return start(allow=["docs.example.org"])
 
 
 @pytest.fixture(scope="module")
-def reading(start: Callable[..., Running]) -> Running:
-    """One that only reads."""
+def read_only_app(start: Callable[..., RunningApp]) -> RunningApp:
+    """Return a read-only application."""
     return start(read_only=True)

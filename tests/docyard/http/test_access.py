@@ -1,4 +1,4 @@
-"""By which name and from whose page a request may come; asked before any token."""
+"""Validation of Host, Origin and Fetch Metadata, before authentication."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from docyard.http.access import AllowedHosts, HostOriginMiddleware
-from tests.docyard.http.conftest import PORT, Running
+from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 
 HOST = f"127.0.0.1:{PORT}"
@@ -19,12 +19,12 @@ POLICY = (
 
 @loop_over("path", ["/", "/mcp", "/login", "/static/base.css", "/hooks/github", "/none"])
 @loop_over("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", ""])
-def test_other_names_are_misdirected_whatever_is_shown(running: Running, path: str, host: str) -> None:
-    shown = {"Host": host, "Authorization": f"Bearer {running.token}", "X-Forwarded-Host": HOST}
-    found = running.meet().get(path, headers=shown)
+def test_foreign_host_returns_421_even_with_token(token_app: RunningApp, path: str, host: str) -> None:
+    shown = {"Host": host, "Authorization": f"Bearer {token_app.token}", "X-Forwarded-Host": HOST}
+    found = token_app.new_client().get(path, headers=shown)
     assert found.status_code == 421
     assert "content-security-policy" in found.headers
-    assert running.token not in found.text
+    assert token_app.token not in found.text
 
 
 @loop_over(
@@ -45,28 +45,30 @@ def test_other_names_are_misdirected_whatever_is_shown(running: Running, path: s
         ("", "GET", "/", 403),
     ],
 )
-def test_origins(running: Running, origin: str, method: str, path: str, status: int) -> None:
-    shown = {"Origin": origin, "Authorization": f"Bearer {running.token}"}
-    assert running.meet().request(method, path, headers=shown).status_code == status
+def test_origin_header_decides_the_status(
+    token_app: RunningApp, origin: str, method: str, path: str, status: int
+) -> None:
+    shown = {"Origin": origin, "Authorization": f"Bearer {token_app.token}"}
+    assert token_app.new_client().request(method, path, headers=shown).status_code == status
 
 
 @loop_over("name", ["Host", "Origin"])
-def test_headers_that_come_twice(running: Running, name: str) -> None:
+def test_repeated_header_is_refused(token_app: RunningApp, name: str) -> None:
     value = HOST if name == "Host" else OWN
-    found = running.meet().get("/", headers=[(name, value), (name, value)])
+    found = token_app.new_client().get("/", headers=[(name, value), (name, value)])
     assert found.status_code == (400 if name == "Host" else 403)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("target", ["http://127.0.0.1:8000/", "*", "127.0.0.1:8000", ""])
-async def test_targets_that_are_no_path(target: str) -> None:
+async def test_target_without_path_is_refused(target: str) -> None:
     statuses = []
 
     async def never(scope: Scope, receive: Receive, send: Send) -> None:
-        raise AssertionError("it was passed on")
+        raise AssertionError("the request was passed on")
 
     async def receive() -> Message:
-        raise AssertionError("it was read")
+        raise AssertionError("the body was read")
 
     async def send(message: Message) -> None:
         statuses.append(message.get("status"))
@@ -89,16 +91,16 @@ async def test_targets_that_are_no_path(target: str) -> None:
         ("cross-site", "navigate", "POST", 403),
     ],
 )
-def test_what_a_browser_says_of_itself(
-    running: Running, site: str, mode: str, method: str, status: int
+def test_fetch_metadata_decides_the_status(
+    token_app: RunningApp, site: str, mode: str, method: str, status: int
 ) -> None:
-    shown = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Authorization": f"Bearer {running.token}"}
-    assert running.meet().request(method, "/", headers=shown).status_code == status
+    shown = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Authorization": f"Bearer {token_app.token}"}
+    assert token_app.new_client().request(method, "/", headers=shown).status_code == status
 
 
-def test_a_proxy_is_known_by_its_name(proxied: Running) -> None:
-    shown = {"Host": "docs.example.org", "Authorization": f"Bearer {proxied.token}"}
-    browser = proxied.meet()
+def test_proxied_name_requires_its_scheme(proxied_app: RunningApp) -> None:
+    shown = {"Host": "docs.example.org", "Authorization": f"Bearer {proxied_app.token}"}
+    browser = proxied_app.new_client()
     for origin, https, status in (
         ("https://docs.example.org", "https", 200),
         ("http://docs.example.org", "http", 200),
@@ -110,8 +112,8 @@ def test_a_proxy_is_known_by_its_name(proxied: Running) -> None:
 
 
 @loop_over("path", ["/", "/none", "/static/base.css", "/mcp", "/login"])
-def test_every_answer_is_kept_to_itself(running: Running, path: str) -> None:
-    found = running.meet().get(path)
+def test_every_response_has_isolation_headers(token_app: RunningApp, path: str) -> None:
+    found = token_app.new_client().get(path)
     assert found.headers["content-security-policy"] == POLICY
     for name, value in (
         ("x-frame-options", "DENY"),

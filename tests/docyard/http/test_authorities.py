@@ -1,4 +1,4 @@
-"""Host and Origin headers: what names this server, and what only looks so."""
+"""Host and Origin headers that name this server, and similar ones that do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NONE = {
 
 
 @loop_over("text", NONE.values(), ids=NONE)
-def test_what_is_no_authority(text: str) -> None:
+def test_invalid_authority_is_rejected(text: str) -> None:
     assert parse_authority(text) is None
     assert not LOCAL.has_host(text)
     assert not LOCAL.has_origin(f"http://{text}")
@@ -63,7 +63,7 @@ def test_what_is_no_authority(text: str) -> None:
     ],
     ids=["upper case", "long IPv6", "IPv6 without a port", "name"],
 )
-def test_one_spelling_of_each(text: str, expected: Authority) -> None:
+def test_authority_is_normalized(text: str, expected: Authority) -> None:
     assert parse_authority(text) == expected
 
 
@@ -84,12 +84,12 @@ def test_one_spelling_of_each(text: str, expected: Authority) -> None:
         ("evil-docs.example.org", False, False),
     ],
 )
-def test_hosts(header: str, is_local: bool, is_public: bool) -> None:
+def test_host_header_is_matched(header: str, is_local: bool, is_public: bool) -> None:
     assert LOCAL.has_host(header) is is_local
     assert PUBLIC.has_host(header) is is_public
 
 
-def test_a_host_without_a_port_is_that_of_a_scheme() -> None:
+def test_host_without_port_matches_default_ports() -> None:
     assert AllowedHosts({("127.0.0.1", 80)}).has_host("127.0.0.1")
     assert not AllowedHosts({("127.0.0.1", 8080)}).has_host("127.0.0.1")
 
@@ -113,11 +113,11 @@ def test_a_host_without_a_port_is_that_of_a_scheme() -> None:
         ("HTTP://127.0.0.1:8000", False),
     ],
 )
-def test_origins(header: str, expected: bool) -> None:
+def test_origin_header_is_matched(header: str, expected: bool) -> None:
     assert LOCAL.has_origin(header) is expected
 
 
-def test_origins_have_the_port_of_their_scheme() -> None:
+def test_origin_without_port_has_the_default_port() -> None:
     assert PUBLIC.has_origin("https://docs.example.org")
     assert PUBLIC.has_origin("http://docs.example.org")
     assert not PUBLIC.has_origin("http://docs.example.org", https=True)

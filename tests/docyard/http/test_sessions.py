@@ -1,4 +1,4 @@
-"""Sessions end by themselves, are few, and each has forms of its own; failed tries hold up nobody else."""
+"""Sessions: their timeouts, their limit, and their form tokens; the throttle for failed logins."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ class Clock:
         return self.now
 
 
-def test_a_session_lasts_as_long_as_it_is_used() -> None:
+def test_session_ends_when_idle_or_too_old() -> None:
     clock = Clock()
-    kept = Sessions(clock)
-    value = kept.start(TokenOwner())
+    sessions = Sessions(clock)
+    value = sessions.start(TokenOwner())
     while clock.now <= MAX_SESSION_S:
-        assert kept.find(value) is not None
+        assert sessions.find(value) is not None
         clock.now += MAX_IDLE_S
-    clock.now = MAX_SESSION_S + 1  # a moment after it was used
-    assert kept.find(value) is None
-    idle = kept.start(TokenOwner())
+    clock.now = MAX_SESSION_S + 1  # shortly after its last use
+    assert sessions.find(value) is None
+    idle = sessions.start(TokenOwner())
     clock.now += MAX_IDLE_S + 1
-    assert kept.find(idle) is None
+    assert sessions.find(idle) is None
 
 
-def test_one_that_was_ended_or_never_begun_is_none() -> None:
-    kept = Sessions()
-    value = kept.start(TokenOwner())
-    kept.end(value)
+def test_ended_or_unknown_session_is_not_found() -> None:
+    sessions = Sessions()
+    value = sessions.start(TokenOwner())
+    sessions.end(value)
     for other in (value, "", "x", "é", value[:-1]):
-        assert kept.find(other) is None
-        kept.end(other)
+        assert sessions.find(other) is None
+        sessions.end(other)
 
 
-def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_session_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
-    kept = Sessions()
-    first, second, third = (kept.start(TokenOwner()) for _ in range(3))
-    assert kept.find(first)
-    fourth = kept.start(TokenOwner())
-    assert kept.find(second) is None
-    assert all(kept.find(value) for value in (first, third, fourth))
+    sessions = Sessions()
+    first, second, third = (sessions.start(TokenOwner()) for _ in range(3))
+    assert sessions.find(first)
+    fourth = sessions.start(TokenOwner())
+    assert sessions.find(second) is None
+    assert all(sessions.find(value) for value in (first, third, fourth))
 
 
-def test_forms_belong_to_one_session_of_one_server() -> None:
-    kept = Sessions()
-    found = [kept.find(kept.start(TokenOwner())) for _ in range(2)]
+def test_form_tokens_differ_by_session_and_server() -> None:
+    sessions = Sessions()
+    found = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
     assert len({session.csrf for session in found if session}) == 2
-    assert kept.csrf(b"x") == kept.csrf(b"x") != Sessions().csrf(b"x")
+    assert sessions.csrf(b"x") == sessions.csrf(b"x") != Sessions().csrf(b"x")
 
 
 @pytest.mark.anyio
-async def test_too_many_failures_are_turned_away_at_once() -> None:
+async def test_too_many_failed_logins_are_refused_at_once() -> None:
     failures = FailedLoginThrottle(pause=60)
     with anyio.move_on_after(30) as patience:
         async with anyio.create_task_group() as tasks:

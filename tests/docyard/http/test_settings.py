@@ -1,4 +1,4 @@
-"""A server that is configured by half does not start, and says what is missing."""
+"""A server with incomplete settings does not start, and prints the fix."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WRONG = {
 
 @pytest.fixture(autouse=True)
 def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test that starts a server, which nobody would stop."""
+    """Fail a test that starts a server, which would run for ever."""
 
     def fail(*_: object) -> None:
         raise AssertionError("a server was started")
@@ -54,19 +54,19 @@ def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "run_app", fail)
 
 
-@loop_over(("options", "said"), WRONG.values(), ids=WRONG)
-def test_options_that_do_not_go_together(
-    repo: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+@loop_over(("options", "message"), WRONG.values(), ids=WRONG)
+def test_conflicting_options_are_a_usage_error(
+    repo: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "-C", str(repo), *options]) == Exit.USAGE
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert said in printed.err
+    assert message in printed.err
     assert "fix:" in printed.err
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "said"),
+    ("text", "mode", "message"),
     [
         ("", 0o600, "is empty"),
         ("few", 0o600, "must have at least 32 characters"),
@@ -80,8 +80,8 @@ def test_options_that_do_not_go_together(
     ],
     ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "none"],
 )
-def test_a_file_of_a_token_that_is_not_used(
-    repo: Path, tmp_path: Path, text: str | None, mode: int, said: str, capsys: pytest.CaptureFixture[str]
+def test_unusable_token_file_is_refused(
+    repo: Path, tmp_path: Path, text: str | None, mode: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "token"
     if text is not None:
@@ -90,13 +90,13 @@ def test_a_file_of_a_token_that_is_not_used(
     assert main(["serve", "-C", str(repo), *LOCAL, "--token-file", str(file)]) == Exit.CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert said in printed.err
+    assert message in printed.err
     assert "fix:" in printed.err
     assert not text or text not in printed.err
 
 
 @pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "unsafe"])
-def test_tokens_of_people_that_cannot_be_used(
+def test_unusable_file_of_peoples_tokens_is_refused(
     repo: Path, is_damaged: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
@@ -111,23 +111,23 @@ def test_tokens_of_people_that_cannot_be_used(
     assert "damaged" in printed.err if is_damaged else "others can read" in printed.err
 
 
-def test_a_port_in_use(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from docyard.http.settings import ListenAddress, open_sockets
 
-    [taken], port = open_sockets(ListenAddress("127.0.0.1", 0))
-    with taken:
+    [listener], port = open_sockets(ListenAddress("127.0.0.1", 0))
+    with listener:
         assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""
     assert f"port {port} is in use" in printed.err
 
 
-def test_a_script_that_is_not_there(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_mermaid_script_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "-C", str(repo), *LOCAL, "--mermaid", str(repo / "none.js")]) == Exit.CANNOT
     assert "--mermaid cannot be read" in capsys.readouterr().err
 
 
-def test_formulas_that_nothing_can_set(
+def test_math_without_library_is_reported(
     repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "latex2mathml", None)
@@ -147,13 +147,13 @@ def test_formulas_that_nothing_can_set(
     ],
     ids=["loopback", "a forwarded port", "IPv6", "read-only"],
 )
-def test_where_no_token_is_needed(http: str, allow: list[str], read_only: bool) -> None:
+def test_no_token_is_allowed_for_local_or_read_only(http: str, allow: list[str], read_only: bool) -> None:
     found = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
     assert found.token is None
     assert "token" not in found.url(8000)
 
 
-def test_what_is_printed(tmp_path: Path) -> None:
+def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
     def url(http: str, *allow: str, token_file: Path | None = None) -> str:
         return build_http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
 
@@ -169,14 +169,14 @@ def test_what_is_printed(tmp_path: Path) -> None:
     assert url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
 
 
-def test_which_names_are_admitted() -> None:
+def test_allowed_hosts_have_their_ports() -> None:
     found = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
-    admitted = found.allowed_hosts(8000)
+    allowed = found.allowed_hosts(8000)
     for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
-        assert admitted.has_host(host)
+        assert allowed.has_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
-        assert not admitted.has_host(host)
+        assert not allowed.has_host(host)
     far = build_http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
     assert not far.allowed_hosts(8000).has_host("localhost:8000")

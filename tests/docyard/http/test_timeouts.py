@@ -1,4 +1,4 @@
-"""Who sends nothing, or too slowly, is not waited for, and gives way to whoever comes next."""
+"""Request timeouts, and the connection cap that closes the longest idle connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 PATIENCE = 60.0  # seconds
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
-SHORT = 0.05  # seconds, of which none may pass before something that has to come in time
+SHORT = 0.05  # seconds; nothing that must be in time may depend on it
 
 
 class Crowded(TimeoutH11Protocol):
@@ -26,8 +26,8 @@ class Crowded(TimeoutH11Protocol):
 
 
 @asynccontextmanager
-async def listening(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
-    """The port of a server of this protocol, which reads the whole body for `/read`."""
+async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
+    """Start a server with a protocol, and yield its port; `/read` reads the whole body."""
     held = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,8 +53,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def impatient(*parts: str) -> type[TimeoutH11Protocol]:
-    """A protocol that waits only shortly for some parts of a request."""
+def shorten_timeouts(*parts: str) -> type[TimeoutH11Protocol]:
+    """Return a protocol with short timeouts for some parts of a request."""
     return type("Impatient", (TimeoutH11Protocol,), dict.fromkeys(parts, SHORT))
 
 
@@ -69,8 +69,8 @@ def impatient(*parts: str) -> type[TimeoutH11Protocol]:
     ],
     ids=["nothing", "half a head", "half a body", "half a body after its answer"],
 )
-async def test_who_does_not_go_on_is_hung_up_on(sent: bytes, part: str, status: bytes) -> None:
-    async with listening(impatient(part), ServerState()) as port:
+async def test_stalled_request_is_closed(sent: bytes, part: str, status: bytes) -> None:
+    async with serve_protocol(shorten_timeouts(part), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         with anyio.fail_after(PATIENCE):
@@ -79,23 +79,23 @@ async def test_who_does_not_go_on_is_hung_up_on(sent: bytes, part: str, status: 
 
 
 @pytest.mark.anyio
-async def test_a_byte_now_and_then_wins_no_time() -> None:
-    async def dribble(writer: asyncio.StreamWriter) -> None:
+async def test_slow_bytes_do_not_extend_the_timeout() -> None:
+    async def send_slowly(writer: asyncio.StreamWriter) -> None:
         while True:
             writer.write(b"x")
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    async with listening(impatient("header_timeout"), ServerState()) as port:
+    async with serve_protocol(shorten_timeouts("header_timeout"), ServerState()) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         with anyio.fail_after(PATIENCE), pytest.raises(ConnectionError):
-            await dribble(writer)
+            await send_slowly(writer)
 
 
 @pytest.mark.anyio
-async def test_a_second_request_has_to_come_too() -> None:
-    protocol = impatient()
-    async with listening(protocol, ServerState()) as port:
+async def test_second_request_has_the_same_timeout() -> None:
+    protocol = shorten_timeouts()
+    async with serve_protocol(protocol, ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with anyio.fail_after(PATIENCE):
             for _ in range(2):
@@ -108,30 +108,30 @@ async def test_a_second_request_has_to_come_too() -> None:
 
 
 @pytest.mark.anyio
-async def test_who_has_been_waited_for_the_longest_gives_way() -> None:
+async def test_longest_idle_connection_is_closed_first() -> None:
     state = ServerState()
-    async with listening(Crowded, state) as port:
+    async with serve_protocol(Crowded, state) as port:
         held, answer = await asyncio.open_connection("127.0.0.1", port)
         answer.write(WHOLE.replace(b"/", b"/held", 1))
         with anyio.fail_after(PATIENCE):
             while not state.tasks:
                 await asyncio.sleep(0.001)
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        new, asking = await asyncio.open_connection("127.0.0.1", port)
-        asking.write(WHOLE)
+        new, new_writer = await asyncio.open_connection("127.0.0.1", port)
+        new_writer.write(WHOLE)
         with anyio.fail_after(PATIENCE):
             assert (await new.readuntil(b"here")).startswith(b"HTTP/1.1 200")
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await idle[0][0].readexactly(1)
-        # Neither who came later nor who waits for an answer had to go.
+        # Newer connections, and those that wait for a response, stay open.
         idle[1][1].write(WHOLE)
         with anyio.fail_after(PATIENCE):
             assert (await idle[1][0].readuntil(b"here")).startswith(b"HTTP/1.1 200")
         assert len(state.connections) == 3
         assert not held.at_eof()
-        for writer in (answer, asking, idle[0][1], idle[1][1]):
+        for writer in (answer, new_writer, idle[0][1], idle[1][1]):
             writer.close()
 
 
-def test_there_are_files_left_for_the_work() -> None:
+def test_connection_cap_leaves_open_files() -> None:
     assert MAX_CONNECTIONS + 2 * BACKLOG < 1024

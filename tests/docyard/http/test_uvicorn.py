@@ -1,4 +1,4 @@
-"""What is used of uvicorn beyond its documentation is there, with the same signatures."""
+"""The undocumented parts of uvicorn that Docyard uses exist, with the same signatures."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from uvicorn.server import ServerState
 
 
 async def app(scope: object, receive: object, send: object) -> None:
-    """Answer nothing."""
+    """Send no response."""
 
 
 @pytest.mark.anyio
-async def test_protocol_has_what_its_subclass_uses() -> None:
+async def test_protocol_has_the_attributes_of_its_subclass() -> None:
     state = ServerState()
     protocol = H11Protocol(uvicorn.Config(app, http=H11Protocol, log_config=None), state, {})
     assert isinstance(protocol.conn, h11.Connection)
@@ -40,7 +40,7 @@ async def test_protocol_has_what_its_subclass_uses() -> None:
         (uvicorn.Server.shutdown, ["self", "sockets"]),
     ],
 )
-def test_overridden_methods_take_the_same_arguments(method: object, parameters: list[str]) -> None:
+def test_overridden_methods_have_the_same_arguments(method: object, parameters: list[str]) -> None:
     assert list(inspect.signature(method).parameters) == parameters  # type: ignore[arg-type]
 
 

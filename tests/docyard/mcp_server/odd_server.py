@@ -1,4 +1,4 @@
-"""A server of slow, broken and noisy tools, which no workspace has: `python odd_server.py FOLDER`."""
+"""A server of slow, broken and noisy tools for tests: `python odd_server.py FOLDER`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers are written as JSON whatever they hold, and the quick way writes what the slow one does."""
+"""JSON of answers: the fast encoder, the fallback, and values that need escapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from docyard.mcp_server.calls import build_result, format_compact_json
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tools.tool import Answer
 
@@ -24,13 +24,13 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=scale_examples(200), deadline=None)
 @given(VALUES)
 def test_both_encoders_write_same_json(value: Any) -> None:
     assert repr(json.loads(format_compact_json(value))) == repr(json.loads(to_json(value)))
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=scale_examples(100), deadline=None)
 @given(data=st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_result_contains_answer_as_text_and_data(data: dict[str, Any]) -> None:
     result = json.loads(to_json(build_result(Answer(data))))

@@ -1,4 +1,4 @@
-"""An array as arguments goes through the SDK in an object, and no other message is touched."""
+"""Arrays as arguments, which are wrapped for the SDK; other messages are unchanged."""
 
 from __future__ import annotations
 

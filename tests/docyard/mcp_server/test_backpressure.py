@@ -1,4 +1,4 @@
-"""A client over stdio that sends more than it reads: bounded memory, every answer to a reader, and an end."""
+"""Back-pressure over stdio: bounded memory, a response to every request, and a prompt end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from mcp_types import CONNECTION_CLOSED
 
 from docyard.mcp_server.input import INVALID_REQUEST, LINE_LIMIT
 from docyard.mcp_server.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 from tests.stdio_client import (
     ENVELOPE,
     HANDSHAKE,
-    PATIENCE,
     ROOT,
-    ByHand,
+    TIMEOUT_S,
     Message,
+    RawClient,
     environment,
     line_of,
-    serving,
+    serve_command,
 )
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
@@ -55,7 +55,7 @@ def request(identity: int, method: str, is_stateless: bool, **params: object) ->
 
 
 def mixed_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Lines of every kind without end: answered, refused, unknown, repeated ids, cancelled and dropped."""
+    """Yield endless lines: valid, refused, unknown, with repeated ids, cancelled and dropped."""
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     for number in count(1):
         yield request(number, "tools/call", is_stateless, **search)
@@ -70,21 +70,21 @@ def mixed_lines(is_stateless: bool) -> Iterator[bytes]:
 
 
 def request_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Requests alone, without end, each of which the SDK answers."""
+    """Yield endless requests, each of which the SDK answers."""
     for line in mixed_lines(is_stateless):
         if b'"id"' in line and line.endswith(b"}\n") and b"odd" not in line:
             yield line
 
 
 @contextmanager
-def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]:
-    """A server that is killed when it does not answer, so that a test fails rather than waits."""
-    server = ByHand(command, handshake=handshake)
-    timer = threading.Timer(PATIENCE, server.process.kill)
+def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[RawClient]:
+    """Start a server that is killed on a timeout, so that a test fails instead of waiting."""
+    server = RawClient(command, handshake=handshake)
+    timer = threading.Timer(TIMEOUT_S, server.process.kill)
     timer.start()
     try:
         yield server
-        server.end()
+        server.close()
         assert server.process.returncode == 0
     finally:
         timer.cancel()
@@ -92,7 +92,7 @@ def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]
 
 
 class Flood:
-    """A server whose client writes without waiting and reads nothing but the first answers."""
+    """A server whose client writes without waiting and reads only the first responses."""
 
     def __init__(self, repo: Path, is_stateless: bool) -> None:
         command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
@@ -112,7 +112,7 @@ class Flood:
         os.set_blocking(self.stdin.fileno(), False)
 
     def memory(self) -> float:
-        """Megabytes that the server holds."""
+        """Return the memory of the server in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
         assert found is not None
@@ -135,12 +135,12 @@ class Flood:
                     select.select([], [descriptor], [], 0.1)
         return most
 
-    def end(self, way: Callable[[Flood], None]) -> float:
-        """End the server in a way and return the seconds until it has ended."""
+    def end(self, end: Callable[[Flood], None]) -> float:
+        """End the server with the function `end`, and return the seconds until its exit."""
         self.peak = max(self.peak, self.memory())
         start = time.monotonic()
-        way(self)
-        assert self.process.wait(PATIENCE) == 0
+        end(self)
+        assert self.process.wait(TIMEOUT_S) == 0
         return time.monotonic() - start
 
 
@@ -173,7 +173,7 @@ def interrupt(client: Flood) -> None:
 @linux
 @both_versions
 @pytest.mark.parametrize(
-    ("lines", "way"),
+    ("lines", "end"),
     [
         (request_lines, close_input),
         (mixed_lines, terminate),
@@ -183,12 +183,12 @@ def interrupt(client: Flood) -> None:
     ],
 )
 def test_client_that_never_reads_is_disconnected_with_bounded_memory(
-    repo: Path, is_stateless: bool, lines: Callable[[bool], Iterator[bytes]], way: Callable[[Flood], None]
+    repo: Path, is_stateless: bool, lines: Callable[[bool], Iterator[bytes]], end: Callable[[Flood], None]
 ) -> None:
     with flood(repo, is_stateless) as client:
         sent = client.send(lines(is_stateless), 3_000, seconds=20, full_seconds=0.5)
         assert sent < 3_000, "the server reads on"
-        assert client.end(way) < END_LIMIT_S
+        assert client.end(end) < END_LIMIT_S
         assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
 
 
@@ -238,11 +238,11 @@ def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
 @posix
 @both_versions
 def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None:
-    server = ByHand(serving(repo), handshake=not is_stateless)
-    asked = list(range(1, 301))
+    server = RawClient(serve_command(repo), handshake=not is_stateless)
+    sent = list(range(1, 301))
 
     def send() -> None:
-        for number in asked:
+        for number in sent:
             server.send(request(number, "tools/list", is_stateless).rstrip())
         server.close_input()
 
@@ -254,15 +254,15 @@ def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None
             assert message["result"]["tools"]
             answered.append(message["id"])
             time.sleep(0.01)
-    thread.join(PATIENCE)
-    assert sorted(answered) == asked
-    assert server.process.wait(PATIENCE) == 0
+    thread.join(TIMEOUT_S)
+    assert sorted(answered) == sent
+    assert server.process.wait(TIMEOUT_S) == 0
 
 
 @pytest.mark.process
 @both_versions
 def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: bool) -> None:
-    with start_client(serving(repo), handshake=not is_stateless) as server:
+    with start_client(serve_command(repo), handshake=not is_stateless) as server:
         search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
         server.send(
             b"".join(
@@ -277,10 +277,10 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 @pytest.mark.process
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
-    """The SDK never answers them: without that, as many of them as the limit would stop the server."""
-    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    """The SDK never answers cancelled requests; without removal they would fill the limit."""
+    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         if is_stateless:
-            server.ask(json.loads(request(0, "tools/list", True)))
+            server.exchange(json.loads(request(0, "tools/list", True)))
         for number in range(1, REQUEST_LIMIT + 9):
             server.send(request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
             server.send(
@@ -288,12 +288,12 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
             )
         server.send(request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
         answer = server.receive()
-        assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "by hand"})
+        assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "raw client"})
 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, REQUEST_LIMIT + 1):
             server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -306,18 +306,18 @@ def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
-    with start_client(serving(repo), handshake=False) as server:
+    with start_client(serve_command(repo), handshake=False) as server:
         for number in range(1, 2 * REQUEST_LIMIT + 1):
             wanted = {"toolsListChanged": True}
             server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
             assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
-        assert server.ask(json.loads(request(1_000, "tools/list", True)))["id"] == 1_000
+        assert server.exchange(json.loads(request(1_000, "tools/list", True)))["id"] == 1_000
         server.send(line_of({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
-        assert server.ask(json.loads(request(1_001, "tools/list", True)))["id"] == 1_001
+        assert server.exchange(json.loads(request(1_001, "tools/list", True)))["id"] == 1_001
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_S
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -326,7 +326,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.process
 @posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
     for number in range(1, REQUEST_LIMIT + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
@@ -341,7 +341,7 @@ def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number: int) -> None:
     before = int(git("rev-list", "--count", "HEAD"))
-    with start_client(serving(repo), handshake=True) as server:
+    with start_client(serve_command(repo), handshake=True) as server:
         for identity in range(1, REQUEST_LIMIT + 9):
             new = {"title": f"Note {identity}", "initial_content": "Text.", "doc_type": "document"}
             server.send(
@@ -350,7 +350,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
         answers = [server.receive()]
         server.process.send_signal(number)
         start = time.monotonic()
-        answers += server.rest()
+        answers += server.receive_all()
         assert time.monotonic() - start < END_LIMIT_S
     answers = [answer for answer in answers if "id" in answer]
     done = [answer for answer in answers if "result" in answer]
@@ -365,7 +365,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @posix
 @both_versions
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
-    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         token = {"progressToken": 1}
         for identity in range(1, 13):
             line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
@@ -375,8 +375,8 @@ def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_s
         time.sleep(0.2)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
-        server.send(request(13, "ping", is_stateless).rstrip())  # behind the signal, so it is not read
-        answers = server.rest()
+        server.send(request(13, "ping", is_stateless).rstrip())  # sent after the signal, so it is not read
+        answers = server.receive_all()
     assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 9))
     refused = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
     assert refused == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
@@ -384,10 +384,10 @@ def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_s
 
 @pytest.mark.process
 @posix
-@pytest.mark.parametrize("way", [terminate, interrupt])
-def test_idle_server_ends_promptly_after_signal(repo: Path, way: Callable[[Flood], None]) -> None:
+@pytest.mark.parametrize("end", [terminate, interrupt])
+def test_idle_server_ends_promptly_after_signal(repo: Path, end: Callable[[Flood], None]) -> None:
     with flood(repo, False) as client:
-        assert client.end(way) < IDLE_END_LIMIT_S
+        assert client.end(end) < IDLE_END_LIMIT_S
 
 
 @pytest.mark.process
@@ -413,7 +413,7 @@ def test_second_signal_ends_server_without_reader(repo: Path) -> None:
 
 
 def test_no_module_sends_requests_to_the_client() -> None:
-    """The answer to one could wait behind the limit for the call that waits for it."""
+    """Its response could be blocked by the limit behind the call that waits for it."""
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
     found = [
         path.name
@@ -426,11 +426,16 @@ def test_no_module_sends_requests_to_the_client() -> None:
 
 @pytest.mark.process
 def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> None:
-    asked, answers = tmp_path / "asked", tmp_path / "answers"
-    asked.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
-    with asked.open("rb") as source, answers.open("wb") as target:
+    sent, answers = tmp_path / "requests", tmp_path / "answers"
+    sent.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
+    with sent.open("rb") as source, answers.open("wb") as target:
         done = subprocess.run(
-            serving(repo), stdin=source, stdout=target, stderr=subprocess.PIPE, env=environment(), timeout=60
+            serve_command(repo),
+            stdin=source,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            timeout=60,
         )
     assert (done.returncode, done.stderr) == (0, b"")
     found = [json.loads(line) for line in answers.read_bytes().splitlines()]
@@ -447,12 +452,12 @@ async def test_large_requests_wait_for_each_other() -> None:
         await request_lines.add(3, 1)
     assert scope.cancelled_caught
     await request_lines.remove(1)
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         await request_lines.add(4, LINE_LIMIT - 10)
         for identity in (2, 4, "none"):
             await request_lines.remove(identity)
         await request_lines.wait_all_answered()
-        await request_lines.add(5, 2 * LINE_LIMIT)  # alone, a request is never too large to begin
+        await request_lines.add(5, 2 * LINE_LIMIT)  # a single request is never too large
 
 
 @pytest.mark.anyio
@@ -462,7 +467,7 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: 
     output = OutputFile(answers_end, lambda: None)
     source = InputFile(ours, output, OpenRequests())
     ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         os.write(theirs, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
         assert json.loads(await source.readline())["id"] == 1
         os.write(theirs, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
@@ -487,7 +492,7 @@ async def test_request_with_invalid_id_returns_error(ends: tuple[int, int], key:
     source = InputFile(ours, output, OpenRequests())
     os.write(theirs, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
     os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         assert "notifications/odd" in await source.readline()
     output.close()
     error = json.loads(os.read(answers, 10_000))
@@ -507,7 +512,7 @@ async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]
     await anyio.sleep(0.05)
     assert not source.closed.is_set()
     os.close(theirs)
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         await source.closed.wait()
         for _ in range(9):
             assert await source.readline()
@@ -532,7 +537,7 @@ async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size:
     lines: list[bytes] = []
     thread = threading.Thread(target=read)
     thread.start()
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         await output.write("2\n")
     await anyio.to_thread.run_sync(thread.join)
     assert lines == [b"1" * size + b"\n", b"2\n"]
@@ -545,7 +550,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
     broken = anyio.Event()
     output = OutputFile(ours, broken.set)
     os.close(theirs)
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         await output.write("x" * 100_000)
         await broken.wait()
         await output.write("later")
@@ -557,7 +562,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
 async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
     theirs, ours = ends
     output = OutputFile(ours, lambda: None)
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(output.write, "x" * 1_000_000)
             start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Requests to call a tool: what the SDK refuses before the tool is asked, and answers read late."""
+"""Requests to call a tool: those that the SDK refuses, and late reads of responses."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-from tests.stdio_client import ENVELOPE, ByHand, serving
+from tests.stdio_client import ENVELOPE, RawClient, serve_command
 
 pytestmark = pytest.mark.process
 
 
 def test_late_reader_gets_each_response_once(repo: Path) -> None:
-    """Its answers fill the pipe, and it must still be heard: it reads only when all is said."""
-    server = ByHand(serving(repo))
+    """The responses fill the pipe while the client still writes; it reads after all requests."""
+    server = RawClient(serve_command(repo))
     server.call(0, "search_docs", {"query": "backoff"})
-    asked = range(1, 401)
-    for number in asked:
+    numbers = range(1, 401)
+    for number in numbers:
         params = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
         request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
         server.send(json.dumps(request).encode())
     server.send(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
-    answers = [server.receive() for _ in range(len(asked) + 1)]
-    assert sorted(answer["id"] for answer in answers if answer["id"] != "last") == list(asked)
+    answers = [server.receive() for _ in range(len(numbers) + 1)]
+    assert sorted(answer["id"] for answer in answers if answer["id"] != "last") == list(numbers)
     results = [answer["result"] for answer in answers if answer["id"] != "last"]
     assert all(result == results[0] for result in results)
     assert results[0]["structuredContent"]["hits"]
-    assert server.end() == ""
+    assert server.close() == ""
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_late_reader_gets_each_response_once(repo: Path) -> None:
     ],
 )
 def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any]) -> None:
-    server = ByHand(serving(repo))
+    server = RawClient(serve_command(repo))
     assert server.request(1, "tools/call", **params)["error"]["code"] == -32602
     assert server.call(2, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
-    server.end()
+    server.close()
 
 
 @pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
 def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
-    server = ByHand(serving(repo), handshake=False)
+    server = RawClient(serve_command(repo), handshake=False)
     meta = {**ENVELOPE, "io.modelcontextprotocol/logLevel": level}
     answer = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
     assert (answer.get("error", {}).get("code") == -32602) is is_refused
-    server.end()
+    server.close()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: boo
     ],
 )
 def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> None:
-    server = ByHand(serving(repo), handshake=False)
+    server = RawClient(serve_command(repo), handshake=False)
     plain: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     good = [server.request(number, "tools/call", **plain, _meta=ENVELOPE)["result"] for number in range(4)]
     assert all(result == good[0] for result in good)
@@ -78,17 +78,17 @@ def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> No
     later = {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"}}
     for number, meta in enumerate((later, ENVELOPE, later), 6):
         assert server.request(number, "tools/call", **plain, _meta=meta)["result"] == good[0]
-    server.end()
+    server.close()
 
 
 def test_call_before_handshake_is_refused(repo: Path) -> None:
-    server = ByHand(serving(repo), handshake=False)
+    server = RawClient(serve_command(repo), handshake=False)
     assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602
-    server.end()
+    server.close()
 
 
 def test_unknown_tool_returns_protocol_error(repo: Path) -> None:
-    server = ByHand(serving(repo))
+    server = RawClient(serve_command(repo))
     error = server.call(1, "search_doc", {})["error"]
     assert (error["code"], error["data"]["nearest"][0]) == (-32602, "search_docs")
-    server.end()
+    server.close()

@@ -1,4 +1,4 @@
-"""A call's own result counts, whatever becomes of the reports on its way."""
+"""Results of calls, which do not depend on progress reports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_failed_progress_report_does_not_fail_commit(
 
 
 class Patient:
-    """A toolbox whose one tool goes on when a report has arrived."""
+    """A toolbox whose one tool waits for the arrival of a report."""
 
     def __init__(self, arrived: threading.Semaphore) -> None:
         self.arrived = arrived
@@ -71,8 +71,8 @@ class Patient:
         return Answer({})
 
 
-class Waking(Reporter):
-    """A reporter that tells when a report has arrived, and fails."""
+class FailingReporter(Reporter):
+    """A reporter that records the arrival of a report, and fails."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -87,7 +87,7 @@ class Waking(Reporter):
 
 
 async def test_progress_is_reported_after_failed_report() -> None:
-    reporter = Waking()
+    reporter = FailingReporter()
     async with Workers(1) as workers:
         toolbox = cast(Toolbox, Patient(reporter.arrived))
         result = await ToolCalls(toolbox, workers).call("wait", {}, "tests", reporter)

@@ -1,4 +1,4 @@
-"""Lines of standard input: cut, bounded, and answered where nobody can read them."""
+"""Lines of standard input: split, bounded in length, and answered if invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server lists its tools without what only answers to calls need."""
+"""Imports of a server that only lists its tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of an error in a request that is no call of a tool."""
+"""Errors of requests other than tool calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server over standard input and output, through the SDK's client in both protocol eras, and by hand."""
+"""The server over standard input and output: the SDK's client in both protocol versions, and a raw client."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from mcp import MCPError
 from mcp_types import CallToolResult
 
-from tests import warm
+from tests import preloaded
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tests.stdio_client import ByHand, Era, connect, environment, serving
+from tests.stdio_client import ProtocolVersion, RawClient, connect, environment, serve_command
 
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
 
@@ -27,13 +27,13 @@ pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
 
 @pytest.fixture(params=VERSIONS)
-def era(request: pytest.FixtureRequest) -> Era:
-    era: Era = request.param
-    return era
+def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
+    protocol: ProtocolVersion = request.param
+    return protocol
 
 
 def serving_cold(repo: Path) -> list[str]:
-    """The same, with a start that makes its imports itself."""
+    """Return the command of a server that imports its modules itself."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
@@ -43,9 +43,9 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
     return found
 
 
-async def test_written_document_is_found(repo: Path, git: Git, era: Era) -> None:
-    async with connect(serving_cold(repo), era) as connected:
-        assert connected.protocol_version == VERSIONS[era]
+async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+    async with connect(serving_cold(repo), protocol) as connected:
+        assert connected.protocol_version == VERSIONS[protocol]
         assert connected.server_info is not None
         assert connected.server_info.name == "docyard"
         assert connected.instructions is not None
@@ -71,8 +71,8 @@ async def test_written_document_is_found(repo: Path, git: Git, era: Era) -> None
     assert git("fsck", "--strict") == ""
 
 
-async def test_list_of_tools_is_stable(repo: Path, era: Era) -> None:
-    async with connect(serving(repo), era) as connected:
+async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) -> None:
+    async with connect(serve_command(repo), protocol) as connected:
         first = await connected.list_tools(cache_mode="bypass")
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
         await connected.call_tool("search_docs", {"query": "guide"})
@@ -85,18 +85,18 @@ async def test_list_of_tools_is_stable(repo: Path, era: Era) -> None:
             assert all(isinstance(hint, bool) for hint in hints.values())
 
 
-async def test_unknown_tool_returns_protocol_error(repo: Path, era: Era) -> None:
-    async with connect(serving(repo), era) as connected:
+async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolVersion) -> None:
+    async with connect(serve_command(repo), protocol) as connected:
         with pytest.raises(MCPError) as caught:
             await connected.call_tool("create_documents", {})
         assert caught.value.error.code == -32602
         assert "create_document" in caught.value.error.message
 
 
-async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, era: Era) -> None:
+async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
     before = git("rev-parse", "HEAD")
-    command = serving(repo, "--read-only", "--toolsets", "documents,tasks,search")
-    async with connect(command, era) as connected:
+    command = serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
+    async with connect(command, protocol) as connected:
         listed = await connected.list_tools()
         for tool in listed.tools:
             assert tool.annotations is not None
@@ -117,24 +117,26 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, era: 
         ("x" * 500, "x" * 100),
     ],
 )
-async def test_client_name_cannot_forge_trailer(tmp_path: Path, era: Era, name: str, cleaned: str) -> None:
-    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era, name=name) as connected:
+async def test_client_name_cannot_forge_trailer(
+    tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
+) -> None:
+    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol, name=name) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
-async def test_commit_contains_client_name(repo: Path, git: Git, era: Era) -> None:
-    async with connect(serving(repo), era, name="Some Host") as connected:
+async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+    async with connect(serve_command(repo), protocol, name="Some Host") as connected:
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
 
-async def test_long_call_reports_progress(tmp_path: Path, era: Era) -> None:
+async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
+    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
         assert data_of(result) == {"done": True}
     assert len(seen) > 3
@@ -142,11 +144,11 @@ async def test_long_call_reports_progress(tmp_path: Path, era: Era) -> None:
     assert seen[-1] == (10, 10, "Counting")
 
 
-async def test_bug_is_logged_and_returns_reference(tmp_path: Path, era: Era) -> None:
+async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*warm.python(), ODD_SERVER, str(tmp_path)]
+    command = [*preloaded.python(), ODD_SERVER, str(tmp_path)]
     with log.open("w") as stream:
-        async with connect(command, era, log=stream) as connected:
+        async with connect(command, protocol, log=stream) as connected:
             result = await connected.call_tool("broken", {})
             assert result.is_error
             data = data_of(result)
@@ -159,8 +161,8 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, era: Era) -> 
     assert "to standard output" in logged
 
 
-async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, era: Era) -> None:
-    async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
+async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
+    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("surrogate", {})
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -168,7 +170,7 @@ async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, era: Era) -> 
 
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
-    server = ByHand(serving(repo))
+    server = RawClient(serve_command(repo))
     odd: list[Any] = [None, 1.0, 1.5, True, [], {}]
     for number, identity in enumerate(odd):
         server.send(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "tools/list"}).encode())
@@ -176,11 +178,11 @@ def test_request_with_invalid_id_is_refused(repo: Path) -> None:
         answer = server.request(number, "ping")
         assert (answer["id"], answer.get("error", {}).get("code")) == (None, -32600)
         assert server.receive()["id"] == number
-    assert server.end() == ""
+    assert server.close() == ""
 
 
 def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
-    server = ByHand(serving(repo))
+    server = RawClient(serve_command(repo))
     answer = server.call(5, "search_docs", {"query": "\ud800"})
     assert (answer["id"], answer["error"]["code"]) == (5, -32700)
     server.send(b'{"jsonrpc":"2.0","id":6,"method":')
@@ -194,25 +196,25 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     answer = server.call(7, "search_docs", {"query": "backoff"})
     assert answer["id"] == 7
     assert answer["result"]["structuredContent"]["hits"]
-    assert server.end() == ""
+    assert server.close() == ""
     assert server.process.returncode == 0
 
 
 def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
-    """The deepest one that can be read is too deep once it stands in an object."""
-    server = ByHand(serving(repo))
+    """The deepest array that can be parsed is too deep inside an object."""
+    server = RawClient(serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
         answer = server.call(depth, "search_docs", arguments)
         assert answer["id"] == depth
         assert key in answer
-    assert server.end() == ""
+    assert server.close() == ""
     assert server.process.returncode == 0
 
 
 def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git: Git) -> None:
     before = git("rev-parse", "HEAD")
-    server = ByHand(serving(repo))
+    server = RawClient(serve_command(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
     answer = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
     assert answer["result"]["isError"] is True
@@ -222,14 +224,14 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
     assert git("rev-parse", "HEAD") == before
     answer = server.call(3, "edit_document", {**edit, "content": "Short."})
     assert answer["result"]["isError"] is False
-    server.end()
+    server.close()
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
-    server.end()
+    server.close()
     assert (tmp_path / "done").exists()
     assert server.process.returncode == 0
 
@@ -237,30 +239,30 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
     assert server.process.wait(timeout=60) == 0
     assert (tmp_path / "done").exists()
-    server.end()
+    server.close()
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
-    server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
-    assert server.end() == ""  # it is waited for less long than warming up takes there
+    assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
     wait_for(tmp_path / "warming")
     assert (tmp_path / "warming").stat().st_mtime_ns >= (tmp_path / "done").stat().st_mtime_ns
-    assert server.end() == ""
+    assert server.close() == ""
 
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
@@ -274,7 +276,7 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
     done = subprocess.run(
-        serving(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
+        serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )
     assert done.returncode == code
     assert done.stdout == b""

@@ -1,4 +1,4 @@
-"""Workers: what is given to them is done, to its end, and not too much at a time."""
+"""Workers: work runs to its end, and the number of concurrent tasks is bounded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_at_most_size_workers_run() -> None:
 
 
 class Slow:
-    """Work that is done when it may go on."""
+    """Work that waits for an event."""
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.is_done = threading.Event(), threading.Event(), False

@@ -1,4 +1,4 @@
-"""What a terminal is shown holds nothing that it would obey."""
+"""Terminal output with control characters, which are escaped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests import warm
+from tests import preloaded
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-
 RED = "\x1b[31mred\u202e\x07"
 
 
-def on_a_terminal(*command: str) -> str:
-    """What a command shows there."""
+def run_in_terminal(*command: str) -> str:
+    """Run a command in a pseudo-terminal and return its output."""
     import pty
 
     ours, theirs = pty.openpty()
     shown = b""
-    with subprocess.Popen([*warm.python(), "-m", "docyard", *command], stdout=theirs, stderr=theirs):
+    with subprocess.Popen([*preloaded.python(), "-m", "docyard", *command], stdout=theirs, stderr=theirs):
         os.close(theirs)
         try:
             while part := os.read(ours, 4096):
@@ -37,7 +37,7 @@ def on_a_terminal(*command: str) -> str:
 
 
 @pytest.mark.process
-def test_a_file_from_elsewhere_cannot_steer_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
     file = tmp_path / "metadata.json"
     stats = {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"}
     file.write_text(
@@ -50,7 +50,7 @@ def test_a_file_from_elsewhere_cannot_steer_the_terminal(tmp_path: Path) -> None
             }
         )
     )
-    shown = on_a_terminal("metadata", str(file))
+    shown = run_in_terminal("metadata", str(file))
     assert "\x1b[31mred" not in shown
     assert "\u202e" not in shown
     assert shown.count(r"\u001b[31mred\u202e\u0007") == 2
@@ -58,15 +58,15 @@ def test_a_file_from_elsewhere_cannot_steer_the_terminal(tmp_path: Path) -> None
 
 @loop_over("path", ["x" * 5_000, "~no-such-user/docs"])
 @loop_over("command", [["metadata"], ["search", "x", "-C"], ["build", ".", "--out"], ["serve", "-C"]])
-def test_a_path_that_cannot_be_is_refused(
+def test_impossible_path_is_refused(
     command: list[str], path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, path]) == 3
-    told = capsys.readouterr().err
-    assert told.startswith("error: the path ")
-    assert len(told) < 400
+    error = capsys.readouterr().err
+    assert error.startswith("error: the path ")
+    assert len(error) < 400
 
 
-def test_an_error_cannot_either(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_error_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metadata", "a\x1b[31m"]) == 3
     assert capsys.readouterr().err.startswith(r"error: a\u001b[31m cannot be read")

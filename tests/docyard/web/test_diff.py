@@ -1,4 +1,4 @@
-"""Changes as pages show them: rows hold both texts, bounds are said, pages join without a gap."""
+"""Changes on pages: rows contain both texts, limits are reported, and pages cover all sections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from docyard.web.diff import (
     build_rows,
     format_element_id,
 )
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from workspace.diff.trees import compare_document
 from workspace.document.document import Document
@@ -34,7 +34,7 @@ def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
 
 
 def side(rows: tuple[DiffRow, ...], style: str) -> str:
-    """What stands on one side: what stayed, and what is of that style."""
+    """Return the text of one side: the unchanged runs, and those of a style."""
     which = "old" if style == "removed" else "new"
     return "\n".join("".join(piece.text for piece in getattr(row, which)) for row in rows)
 
@@ -52,13 +52,13 @@ def side(rows: tuple[DiffRow, ...], style: str) -> str:
     ],
     ids=["came", "went", "words", "code", "folded-above", "folded-below", "same"],
 )
-def test_rows(before: str, after: str, kinds: list[str]) -> None:
+def test_rows_have_the_expected_kinds(before: str, after: str, kinds: list[str]) -> None:
     assert [row.kind for row in build_rows(before, after).rows] == kinds
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=examples(60), deadline=None)
-def test_both_texts_are_in_the_rows(old: list[str], new: list[str]) -> None:
+@settings(max_examples=scale_examples(60), deadline=None)
+def test_rows_contain_both_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
     found = build_rows(before, after)
     assert found.more == 0
@@ -66,18 +66,18 @@ def test_both_texts_are_in_the_rows(old: list[str], new: list[str]) -> None:
     assert side(found.rows, "added").split() == after.split()
 
 
-def test_a_long_change_is_cut_and_says_so() -> None:
+def test_long_change_is_truncated_and_counted() -> None:
     found = build_rows("", "word " * MAX_CHANGE_CHARS)
     assert found.more > 0
     assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MAX_CHANGE_CHARS
 
 
-def test_what_nobody_would_see_is_shown() -> None:
+def test_invisible_characters_are_replaced() -> None:
     [row] = build_rows("", "ab\u202ecd\u200b\n").rows
     assert row.new[0].text == "ab\ufffdcd\ufffd"
 
 
-def test_pages_join_without_a_gap() -> None:
+def test_pages_cover_every_section_once() -> None:
     old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MAX_SECTIONS * 2 + 5))
     changes = changed(old, old.replace("Old.", "New words."))
     headings, offset, pages = [], 0, 0
@@ -101,35 +101,35 @@ def test_files_are_counted_and_filtered() -> None:
     assert (only.documents, only.files) == ((), ("f0001.png",))
 
 
-def test_tasks_and_keys_are_sentences() -> None:
+def test_task_and_metadata_changes_are_sentences() -> None:
     old = "---\nstatus: draft\n---\n# T\n\n## Do\n\n- [ ] One\n- [x] Two\n"
     new = "---\nstatus: done\n---\n# T\n\n## Do\n\n- [x] One\n- [ ] Two\n"
     [shown] = build_diff(changed(old, new)).documents
     matter, do = shown.sections
     assert (matter.heading, matter.address) == ("Front matter", "")
     assert "".join(part.text for part in matter.changes[0].sentence) == "Front matter, status: draft → done"
-    said = [(change.mark, "".join(part.text for part in change.sentence)) for change in do.changes]
-    assert said == [("☑", "Task completed: One."), ("☐", "Task reopened: Two.")]
+    sentences = [(change.mark, "".join(part.text for part in change.sentence)) for change in do.changes]
+    assert sentences == [("☑", "Task completed: One."), ("☐", "Task reopened: Two.")]
     assert do.kinds == ("tasks",)
 
 
-def test_places_have_ids_of_their_own() -> None:
+def test_documents_and_sections_have_distinct_ids() -> None:
     places = {
         format_element_id("a.md"),
         format_element_id("a.md", ""),
         format_element_id("a.md", "b"),
         format_element_id("a.md\nb"),
     }
-    assert len(places) == 3  # a path has no line ends, so the last two are never both there
+    assert len(places) == 3  # a path has no line ends, so the last two cannot both exist
 
 
-def test_what_stayed_is_bounded_and_what_is_left_out_is_counted() -> None:
+def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     lines = "A line that stays.\n\n" * 500
     found = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
     shown = sum(len(row.new[0].text) for row in found.rows if row.kind in ("same", "folded"))
     assert shown <= 1_000
-    assert abs(shown + found.more - len(lines)) < 10  # but for blank lines at the ends
+    assert abs(shown + found.more - len(lines)) < 10  # without blank lines at the ends
     assert found.rows[-1].kind == "words"
     came = build_rows("Old.\n", "word " * 1_000, 1_000)
-    kept = sum(len(piece.text) for row in came.rows for piece in row.old + row.new)
-    assert came.more == len("Old.") + 5_000 - kept
+    shown_chars = sum(len(piece.text) for row in came.rows for piece in row.old + row.new)
+    assert came.more == len("Old.") + 5_000 - shown_chars

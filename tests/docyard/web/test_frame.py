@@ -1,4 +1,4 @@
-"""What holds for every page: sound HTML, forms that only our pages can send, errors that say what to do."""
+"""Rules for every page: valid HTML, forms of the own session only, and errors with a fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docyard.web.endpoints import run_in_thread
 from docyard.web.errors import get_status
 from docyard.web.routes import build_routes
 from docyard.web.templates import STATIC, render_template
-from tests.docyard.web.serving import CSRF, Read, Served, serving
+from tests.docyard.web.page_server import CSRF, PageServer, ParsedPage, serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, all_but_objects, normal
 from workspace.errors import WorkspaceError
@@ -45,19 +45,19 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def served(repo: Repo) -> Iterator[Served]:
-    with serving(repo.path) as served:
-        served.site.index().follow()
-        yield served
+def server(repo: Repo) -> Iterator[PageServer]:
+    with serve_pages(repo.path) as server:
+        server.site.index().follow()
+        yield server
 
 
 @loop_over("url", PAGES.values(), ids=PAGES)
-def test_a_page_is_sound(served: Served, url: str) -> None:
-    _check(served.client.get(url).text)
+def test_page_is_valid_html(server: PageServer, url: str) -> None:
+    _check(server.client.get(url).text)
 
 
 @loop_over("is_wrong", [False, True], ids=["first", "wrong"])
-def test_the_page_to_sign_in_is_sound(is_wrong: bool) -> None:
+def test_login_page_is_valid_html(is_wrong: bool) -> None:
     html = render_template(
         "login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'}
     )
@@ -67,7 +67,7 @@ def test_the_page_to_sign_in_is_sound(is_wrong: bool) -> None:
 
 
 def _check(html: str) -> None:
-    page = Read(html)
+    page = ParsedPage(html)
     assert page.wrong == []
     assert [one.get("lang") for one in page.all("html")] == ["en"]
     assert len(page.all("h1")) == len(page.all("main")) == len(page.all("title")) == 1
@@ -78,65 +78,65 @@ def _check(html: str) -> None:
         for field in page.all(kind):
             is_within = re.search(rf"<label[^>]*>(?:(?!</label>).)*<{kind}", html, re.DOTALL)
             assert field.get("type") == "hidden" or field.get("id") in named or is_within, field
-    # The content policy would stop them, and pages need none.
+    # The content policy blocks inline scripts and styles, and pages need none.
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
     assert not [one for _, one in page.elements if "style" in one]
     assert all(script.get("src", "") for script in page.all("script"))
     assert "<style" not in html
 
 
-def test_only_forms_of_this_session_change_anything(served: Served, repo: Repo) -> None:
+def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo) -> None:
     before = all_but_objects(repo.path)
     addresses = [
         re.sub(r"\{[^}]*\}", "x", route.path)
-        for route in build_routes(served.site)
+        for route in build_routes(server.site)
         if isinstance(route, Route) and "POST" in (route.methods or ())
     ]
     assert addresses
     for address in addresses:
         for sent in ({}, {"csrf": ""}, {"csrf": "another"}, {"csrf": CSRF + "x"}, {"csrf": "\ud7ff"}):
-            assert served.client.post(address, data=sent).status_code == 403, (address, sent)
-        typed = served.client.post(address, json={"csrf": CSRF})
+            assert server.client.post(address, data=sent).status_code == 403, (address, sent)
+        typed = server.client.post(address, json={"csrf": CSRF})
         assert typed.status_code == 403
-        # What a form of another page may send, though it is no form of ours.
+        # A content type that a form of another site may send.
         text = {"Content-Type": "text/plain"}
-        plain = served.client.post(address, content=urlencode({"csrf": CSRF}), headers=text)
+        plain = server.client.post(address, content=urlencode({"csrf": CSRF}), headers=text)
         assert plain.status_code == 403
-        files = served.client.post(address, data={"csrf": CSRF}, files={"file": b"x"})
+        files = server.client.post(address, data={"csrf": CSRF}, files={"file": b"x"})
         assert files.status_code == 403
-        large = served.client.post(address, data={"csrf": CSRF, "text": "x" * 2_000_001})
+        large = server.client.post(address, data={"csrf": CSRF, "text": "x" * 2_000_001})
         assert large.status_code == 403
-        many = served.client.post(address, data={f"f{number}": "" for number in range(3000)})
+        many = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
         assert many.status_code == 403
     assert all_but_objects(repo.path) == before
 
 
-def test_reading_changes_nothing(served: Served, repo: Repo) -> None:
+def test_get_requests_change_nothing(server: PageServer, repo: Repo) -> None:
     before = all_but_objects(repo.path)
     for url in PAGES.values():
-        served.client.get(url)
+        server.client.get(url)
     assert all_but_objects(repo.path) == before
 
 
-def test_what_was_written_is_not_lost_with_a_form_that_is_refused(served: Served) -> None:
+def test_refused_form_shows_the_sent_text(server: PageServer) -> None:
     words = "Something long that took a while <b>to</b> write."
-    page = served.client.post("/edit/README.md", data={"text": words}).text
+    page = server.client.post("/edit/README.md", data={"text": words}).text
     assert "Something long that took a while &lt;b&gt;to&lt;/b&gt; write." in page
 
 
-def test_a_path_by_itself_leads_to_its_document(served: Served) -> None:
-    assert 'href="/doc/README.md"' in served.get("/README.md", 404)
-    assert 'href="/doc/guides/start.md"' in served.get("/guides/stert.md", 404)
+def test_bare_path_suggests_its_document(server: PageServer) -> None:
+    assert 'href="/doc/README.md"' in server.get("/README.md", 404)
+    assert 'href="/doc/guides/start.md"' in server.get("/guides/stert.md", 404)
 
 
 @loop_over("url", PAGES.values(), ids=PAGES)
-def test_the_headers_of_a_page_are_those_of_the_page(served: Served, url: str) -> None:
-    asked, read = served.client.head(url), served.client.get(url)
-    assert (asked.status_code, asked.content) == (read.status_code, b"")
-    assert asked.headers == read.headers
+def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> None:
+    head, read = server.client.head(url), server.client.get(url)
+    assert (head.status_code, head.content) == (read.status_code, b"")
+    assert head.headers == read.headers
 
 
-def test_pages_that_are_slow_do_not_take_all_threads() -> None:
+def test_slow_pages_use_a_limited_number_of_threads() -> None:
     begun: list[int] = []
     go = threading.Event()
 
@@ -145,24 +145,24 @@ def test_pages_that_are_slow_do_not_take_all_threads() -> None:
         assert go.wait(30)
         return Response()
 
-    async def ask() -> int:
+    async def request_pages() -> int:
         async with anyio.create_task_group() as tasks:
             for _ in range(30):
                 tasks.start_soon(run_in_thread, make)
             with anyio.fail_after(30):
                 while len(begun) < 8:
                     await anyio.sleep(0.005)
-            await anyio.sleep(0.05)  # in which a ninth would come
+            await anyio.sleep(0.05)  # in which a ninth would begin
             at_once = len(begun)
             go.set()
         return at_once
 
-    assert anyio.run(ask) == 8
+    assert anyio.run(request_pages) == 8
     assert len(begun) == 30
 
 
-def test_an_odd_path_by_itself_leads_to_its_document(tmp_path: Path) -> None:
-    with serving(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as odd:
+def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
+    with serve_pages(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as odd:
         assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in odd.get("/a%20b%3Fc%231.md", 404)
 
 
@@ -177,34 +177,34 @@ def test_an_odd_path_by_itself_leads_to_its_document(tmp_path: Path) -> None:
         ("INVALID_WORDS", 400),
     ],
 )
-def test_what_an_error_is_to_a_browser(code: str, status: int) -> None:
+def test_error_code_maps_to_http_status(code: str, status: int) -> None:
     error = WorkspaceError("it went wrong", fix="Do it again.")
     error.code = code
     assert get_status(error) == status
 
 
-def test_an_old_path_leads_where_it_moved_to(served: Served) -> None:
-    page = served.get("/guides/setup.md", 404)
+def test_old_path_suggests_its_new_location(server: PageServer) -> None:
+    page = server.get("/guides/setup.md", 404)
     assert 'href="/doc/guides/start.md">guides/start.md (moved there)' in page
 
 
-def test_a_way_of_asking_that_there_is_not(served: Served) -> None:
-    assert served.client.post("/", data={}).status_code == 405
+def test_unsupported_method_returns_405(server: PageServer) -> None:
+    assert server.client.post("/", data={}).status_code == 405
 
 
 @loop_over("name", sorted(path.name for path in STATIC.iterdir()))
-def test_each_static_file_is_kept_for_long(served: Served, name: str) -> None:
-    response = served.client.get(f"/static/{name}")
+def test_static_file_is_cached_for_long(server: PageServer, name: str) -> None:
+    response = server.client.get(f"/static/{name}")
     assert response.status_code == 200
     assert "immutable" in response.headers["cache-control"]
 
 
 @loop_over("name", ["nothing.css", "..%2fbase.css", "%00.css", "", "..%2f..%2fsite.py"])
-def test_nothing_else_is_a_static_file(served: Served, name: str) -> None:
-    assert served.client.get(f"/static/{name}").status_code == 404
+def test_other_static_path_is_not_found(server: PageServer, name: str) -> None:
+    assert server.client.get(f"/static/{name}").status_code == 404
 
 
-def test_what_is_asked_of_others_is_nothing(served: Served) -> None:
+def test_static_files_request_nothing_from_other_hosts(server: PageServer) -> None:
     for file in STATIC.iterdir():
         text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text

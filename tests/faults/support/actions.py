@@ -1,4 +1,4 @@
-"""What a forked child does in a repository, between being armed and its end."""
+"""Actions that a forked child runs in a repository after the shim is armed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from templates import builtin_types
 from tests import repositories
-from tests.faults.support.merging import diverge, merge
-from tests.faults.support.proposing import act, prepare
-from tests.faults.support.saying import say
-from tests.faults.support.syncing import apart, sync
+from tests.faults.support.event_actions import append_events
+from tests.faults.support.merge_actions import diverge, merge
+from tests.faults.support.proposal_actions import act, prepare
+from tests.faults.support.sync_actions import make_diverged_clones, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
@@ -28,7 +28,7 @@ FILES: Mapping[str, str] = {
     "guides/nested/other.md": "# Other\n",
     "attic/old/gone.md": "# Gone\n\nFarewell.\n",
 }
-"""What is committed before the batch."""
+"""The files committed before the batch."""
 
 CREATED = "fresh/folder/new-page.md"
 
@@ -36,7 +36,7 @@ Arm = Callable[[], None]
 
 
 def operations() -> Sequence[Operation]:
-    """The batch: a section edited in a nested folder, a document made in a new one, a document removed."""
+    """Return a batch that edits a section, creates a document in a new folder and removes a document."""
     return [
         UpdateContent(file="guides/nested/setup.md", slug="install", content=NEW_WORDS),
         CreateDocument(
@@ -62,7 +62,7 @@ def write(
     base: str | None = None,
     branch: str | None = None,
 ) -> Mapping[str, object]:
-    """Write a batch built on `base` (the tip unless given), and say what a client would be told.
+    """Write a batch built on `base` (the tip unless given), and return the answer to a client.
 
     The name of the batch is its idempotency key.
     """
@@ -89,7 +89,7 @@ def write(
 
 
 def recover(path: Path, arm: Arm) -> Mapping[str, object]:
-    """Recover what a crash left, as a server does when it starts."""
+    """Recover after a crash, as a server does when it starts."""
     workspace = Workspace.open(path)
     arm()
     try:
@@ -102,7 +102,7 @@ def recover(path: Path, arm: Arm) -> Mapping[str, object]:
 ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
     "write": write,
     "recover": recover,
-    "say": say,
+    "append events": append_events,
     "merge": merge,
     "act": act,
     "sync": sync,
@@ -110,16 +110,16 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 
 
 def warm(folder: Path) -> None:
-    """Do everything once, so that no child imports anything."""
+    """Run every action once, so that no child imports anything."""
     repo = repositories.normal(folder / "repo", FILES)
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)
     recover(repo.path, lambda: None)
-    say(repo.path, lambda: None)
+    append_events(repo.path, lambda: None)
     repo = repositories.normal(folder / "diverged", {})
     merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
     act(prepare(folder / "proposal", "merge").path, lambda: None, act="merge")
-    apart(folder / "apart")
+    make_diverged_clones(folder / "apart")
     sync(folder / "apart" / "here", lambda: None)
 
 

@@ -1,4 +1,4 @@
-"""A process that has imported everything, and forks a child for each order: a few milliseconds each.
+"""A process with all imports that forks a child for each order, in a few milliseconds.
 
 `python -m tests.faults.support.forkserver` reads orders from its input and answers each with one line;
 the shim is loaded in it. `ForkServer` is the other end.
@@ -25,12 +25,12 @@ from tests.faults.support import actions, shim
 from tests.faults.support.shim import Call, Fault
 
 ROOT = Path(__file__).resolve().parents[3]
-_PATIENCE = 60
+_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a child does, in which repository, and what goes wrong at which of its calls."""
+    """The action of a child, its repository, and the fault to inject at one of its calls."""
 
     action: str
     repository: str
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a child ended: killed, or with the answer of its action; and the calls that it made."""
+    """The end of a child: whether it was killed, the answer of its action, and its calls."""
 
     killed: bool
     answer: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Ended:
 
     @property
     def committed(self) -> bool:
-        """Whether the answer says that there is a new commit."""
+        """Return True if the answer reports a new commit."""
         return bool(self.answer.get("committed"))
 
 
@@ -131,7 +131,7 @@ class ForkServer:
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
     ) -> Ended:
-        """Do an action that stops before one of its calls, and goes on when `meanwhile` is done.
+        """Run an action that stops before one of its calls, and continues after `meanwhile`.
 
         If the action ends before that call, `meanwhile` does not run.
         """
@@ -141,23 +141,23 @@ class ForkServer:
             os.mkfifo(path)
         self.start(action, repository, point=point, fault=Fault.STOP, stopped=stopped, go=go, **options)
         # Each opening waits for the other end; the child opens them in this order too.
-        with stopped.open("rb", buffering=0) as told, go.open("wb", buffering=0) as tells:
-            if told.read(1):
+        with stopped.open("rb", buffering=0) as stopped_end, go.open("wb", buffering=0) as go_end:
+            if stopped_end.read(1):
                 try:
                     meanwhile()
                 finally:
-                    tells.write(b".")
+                    go_end.write(b".")
         return self.finish()
 
     def close(self) -> None:
         """End the server."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=_PATIENCE)
+        self._process.wait(timeout=_TIMEOUT_S)
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], 2 * _PATIENCE)
+        ready, _, _ = select.select([self._process.stdout], [], [], 2 * _TIMEOUT_S)
         line = self._process.stdout.readline() if ready else b""
         if not line:
             raise AssertionError("the fork server does not answer")
@@ -173,18 +173,18 @@ def main() -> None:
     gc.freeze()
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(_obey(Order(**json.loads(line)))), flush=True)
+        print(json.dumps(_run_order(Order(**json.loads(line)))), flush=True)
 
 
-def _obey(order: Order) -> dict[str, Any]:
+def _run_order(order: Order) -> dict[str, Any]:
     answers, answer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(answers)
         # The system ends a child that hangs.
-        signal.alarm(_PATIENCE)
+        signal.alarm(_TIMEOUT_S)
         with os.fdopen(answer, "wb") as stream:
-            stream.write(json.dumps(_act(order)).encode())
+            stream.write(json.dumps(_run_action(order)).encode())
         os._exit(0)
     os.close(answer)
     with os.fdopen(answers, "rb") as stream:
@@ -196,7 +196,7 @@ def _obey(order: Order) -> dict[str, Any]:
     }
 
 
-def _act(order: Order) -> Mapping[str, object]:
+def _run_action(order: Order) -> Mapping[str, object]:
     log = os.open(order.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     stopped, go = os.open(order.stopped, os.O_WRONLY), os.open(order.go, os.O_RDONLY)
 

@@ -1,4 +1,4 @@
-"""The repository in which things go wrong, and what must hold in it afterwards."""
+"""The repository in which faults are injected, and the checks afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.repositories import Repo
 STAGED, CHANGED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
 UNTRACKED: Mapping[str, str] = {"notes.txt": "A person's notes.\n", "guides/nested/draft.md": "A draft.\n"}
 STATUS = " M person.md\nM  staged.md\n?? guides/nested/draft.md\n?? notes.txt\n"
-"""What a person has in the work tree all the time: it must stay as it is."""
+"""The uncommitted work of a person in the work tree, which must not change."""
 
 
 class Wrong(AssertionError):
@@ -26,7 +26,7 @@ class Wrong(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A template that is copied for each point, its commit, and what a whole batch makes of it."""
+    """A template that is copied for each point, its commit, and the files before and after the batch."""
 
     template: Path
     bare: bool
@@ -37,20 +37,20 @@ class Scene:
 
     @property
     def git_dir(self) -> str:
-        """Where the Git directory is, below the repository's folder."""
+        """Return the path of the Git directory below the repository's folder."""
         return "." if self.bare else ".git"
 
     def copy(self, to: Path) -> Repo:
-        """A fresh repository, on the place of the one that was there."""
+        """Replace the repository at `to` with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
         shutil.copytree(self.template, to)
         return Repo(to)
 
     def check(self, repo: Repo, *, logged: bool = True, folders: bool = True) -> bool:
-        """Whether the batch is committed. Raises Wrong if the repository is not wholly old or wholly new.
+        """Return True if the batch is committed. Raises Wrong if the repository is not wholly old or new.
 
-        `logged` and `folders` are whether the reflogs must tell of it, and whether no empty folder may stay.
+        `logged`: the reflogs must contain the commit. `folders`: no empty folder may stay.
         """
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
         committed = tip != self.base
@@ -71,7 +71,7 @@ class Scene:
         return committed
 
     def check_environment(self, repo: Repo) -> None:
-        """Raises Wrong unless the repository is sound, nothing is left, and a person's work is as it was."""
+        """Raise Wrong unless the repository is sound and clean, and a person's work is unchanged."""
         _same("git fsck", repo.fsck(), "")
         check_nothing_left(repo.path / self.git_dir)
         if not self.bare:
@@ -79,7 +79,7 @@ class Scene:
 
 
 def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
-    """Make the repository, and write the batch once to a copy of it to see what is new then."""
+    """Make the repository, and write the batch once to a copy to learn its new files."""
     template = folder / ("bare" if bare else "checked-out")
     source = repositories.unborn(folder / "source" if bare else template)
     source.write(FILES)
@@ -113,13 +113,13 @@ def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
 
 
 def committed_files(repo: Repo) -> dict[str, bytes]:
-    """The bytes of every file of the commit that HEAD names."""
+    """Return the bytes of every file of the commit that HEAD names."""
     paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     return {path: repo.git("show", f"HEAD:{path}").encode() for path in paths}
 
 
 def work_files(repo: Repo) -> dict[str, bytes]:
-    """The bytes of every file of the work tree."""
+    """Return the bytes of every file of the work tree."""
     found = {}
     for folder, names, files in os.walk(repo.path):
         if ".git" in names:
@@ -131,7 +131,7 @@ def work_files(repo: Repo) -> dict[str, bytes]:
 
 
 def work_folders(repo: Repo) -> set[str]:
-    """Every folder of the work tree, empty ones too."""
+    """Return every folder of the work tree, empty ones too."""
     found = set()
     for folder, names, _ in os.walk(repo.path):
         if ".git" in names:
@@ -141,9 +141,9 @@ def work_folders(repo: Repo) -> set[str]:
 
 
 def check_nothing_left(git_dir: Path) -> None:
-    """Raises Wrong where a lock of Git's or anything of a publication's own is left."""
+    """Raise Wrong if a lock of Git's or a pending folder of a publication is left."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")}
-    # The system holds these, whose files stay: of writers, of synchronizations and of the index.
+    # The system holds these locks, whose files stay: of writers, of synchronizations and of the index.
     stay = {"docyard/write.lock", "docyard/sync.lock"}
     left = {path for path in locks - stay if not path.startswith("docyard/index/")}
     _same("the locks", left, set())
@@ -152,7 +152,7 @@ def check_nothing_left(git_dir: Path) -> None:
 
 
 def check_reflog(log: Path, tip: str | None) -> None:
-    """Raises Wrong unless each line begins where the one before it ends, and the last ends at the tip."""
+    """Raise Wrong unless each line continues the one before, and the last ends at the tip."""
     lines = log.read_text().splitlines()
     moves = [line.split("\t")[0].split()[:2] for line in lines]
     chained = all(one[1] == two[0] for one, two in itertools.pairwise(moves))
@@ -160,10 +160,10 @@ def check_reflog(log: Path, tip: str | None) -> None:
         raise Wrong(f"the reflog {log.name} does not follow: {moves}")
 
 
-def _same(what: str, found: object, expected: object) -> None:
+def _same(name: str, found: object, expected: object) -> None:
     if found == expected:
         return
     if isinstance(found, dict) and isinstance(expected, dict):
         keys = sorted(key for key in {**found, **expected} if found.get(key) != expected.get(key))
-        raise Wrong(f"{what} differ: " + "; ".join(f"{key}: {found.get(key)!r}" for key in keys)[:400])
-    raise Wrong(f"{what}: {found!r}, not {expected!r}"[:500])
+        raise Wrong(f"{name} differ: " + "; ".join(f"{key}: {found.get(key)!r}" for key in keys)[:400])
+    raise Wrong(f"{name}: {found!r}, not {expected!r}"[:500])

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).with_name("shim.c")
 
 
 class Fault(enum.IntEnum):
-    """What happens at the chosen call, in the order of `enum mode` in `shim.c`."""
+    """The fault at the chosen call, in the order of `enum mode` in `shim.c`."""
 
     NONE = 0
     KILL = 1
@@ -27,7 +27,7 @@ class Fault(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One state-changing call; `size` is the file's before it, -1 where there was none."""
+    """One state-changing call; `size` is the file's size before it, or -1 without a file."""
 
     number: int
     name: str
@@ -39,12 +39,12 @@ class Call:
 
     @property
     def was_done(self) -> bool:
-        """Whether the system did it."""
+        """Return True if the system executed the call."""
         return self.result.isdigit()
 
     @property
     def needs_space(self) -> bool:
-        """Whether a full disk may refuse it."""
+        """Return True if a full disk may refuse the call."""
         return self.name in {"write", "mkdir", "link", "symlink"} or (self.name == "open" and self.size < 0)
 
     def __str__(self) -> str:
@@ -52,8 +52,8 @@ class Call:
         return f"#{self.number} {self.name} {self.path}{there}: {self.result}"
 
 
-def why_not() -> str | None:
-    """The reason for which the shim cannot be used here; None if it can."""
+def unavailable_reason() -> str | None:
+    """Return the reason why the shim cannot be used here, or None."""
     if not sys.platform.startswith("linux"):
         return "the fault shim is loaded with LD_PRELOAD, which needs Linux"
     if shutil.which("cc") is None:
@@ -83,19 +83,19 @@ def compile_shim(folder: Path) -> Path:
 
 
 def arm(root: str, point: int, fault: Fault, error: int, log: int, stopped: int, go: int) -> None:
-    """Begin to count in this process; the last three are open file descriptors."""
+    """Start counting calls in this process; the last three arguments are open file descriptors."""
     ctypes.CDLL(None).faults_arm(root.encode(), ctypes.c_long(point), int(fault), error, log, stopped, go)
 
 
 def disarm() -> int:
-    """Stop counting, and return how many calls there were."""
+    """Stop counting, and return the number of calls."""
     function = ctypes.CDLL(None).faults_disarm
     function.restype = ctypes.c_long
     return int(function())
 
 
 def read_log(path: Path) -> list[Call]:
-    """The calls that a process made, in order."""
+    """Return the calls of a process, in order."""
     found = []
     for line in path.read_text("utf-8", "surrogateescape").splitlines():
         number, name, result, inode, size, first, second = line.split("\t")
@@ -104,13 +104,13 @@ def read_log(path: Path) -> list[Call]:
 
 
 def unsynced(calls: Iterable[Call]) -> dict[int, int]:
-    """The inodes whose last bytes were never synced, and how many bytes of each are safe."""
+    """Return the inodes with unsynced bytes, and the number of synced bytes of each."""
     safe: dict[int, int] = {}
     for call in calls:
         if not call.was_done:
             continue
         if call.name == "open" and call.size < 0:
-            # A new file: what is known of an older one with the same inode is void.
+            # A new file: an older one with the same inode no longer counts.
             safe.pop(call.inode, None)
         elif call.name == "truncate":
             safe[call.inode] = 0
@@ -122,19 +122,19 @@ def unsynced(calls: Iterable[Call]) -> dict[int, int]:
 
 
 def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
-    """Cut every file below a folder to what was synced of it, and return those that were cut."""
+    """Truncate every file below a folder to its synced bytes, and return the truncated files."""
     safe = unsynced(calls)
     cut = []
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
         found = path.stat()
-        kept = safe.get(found.st_ino)
-        if kept is not None and kept < found.st_size:
+        synced = safe.get(found.st_ino)
+        if synced is not None and synced < found.st_size:
             mode = found.st_mode & 0o7777
             path.chmod(0o600)
             with path.open("r+b") as stream:
-                stream.truncate(kept)
+                stream.truncate(synced)
             path.chmod(mode)
             cut.append(path)
     return cut

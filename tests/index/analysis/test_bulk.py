@@ -1,4 +1,4 @@
-"""Many raw tokens at once: the terms that each has by itself."""
+"""Bulk expansion of raw tokens equals the expansion of each token."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def each(raws: list[bytes]) -> list[list[str]]:
 @example(
     ["C++", "C#", "#a", "a#1", "a+", "node.js", "node.js.", "1.2.3", "v1/search", "dOes", "WASN'T", "oNce"]
 )
-def test_terms_are_those_of_each_alone(texts: list[str]) -> None:
+def test_bulk_expansion_equals_expansion_of_each_token(texts: list[str]) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
     assert expand_raws(raws) == each(raws)
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_invalid_utf8_is_expanded_in_bulk_as_alone() -> None:
     raws = [b"a\xc3", b"b", b"\xe2\x82", b"\x80c", b"\xff.d", b"e\x00f", b"\xf0\x9f\x94"]
     assert expand_raws(raws) == each(raws)
 
 
 @loop_over("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
-def test_long_tokens_are_cut_at_the_same_place(piece: str, length: int) -> None:
+def test_long_tokens_are_truncated_at_the_same_length(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]
     assert expand_raws(raws) == each(raws)
 
 
-def test_every_stop_word_is_one() -> None:
+def test_every_stop_word_is_expanded_in_bulk_as_alone() -> None:
     raws = [
         form.encode()
         for word in sorted(STOP_WORDS)
@@ -56,5 +56,5 @@ def test_every_stop_word_is_one() -> None:
     assert expand_raws(raws) == each(raws)
 
 
-def test_nothing_has_no_terms() -> None:
+def test_no_tokens_give_no_terms() -> None:
     assert expand_raws([]) == []

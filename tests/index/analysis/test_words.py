@@ -1,4 +1,4 @@
-"""Words: what a text is found by."""
+"""Analysis of words: the terms of texts and queries."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ PIECES = st.one_of(st.text(max_size=8), st.sampled_from(JOINTS), st.sampled_from
         ("___", ()),
     ],
 )
-def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> None:
+def test_token_expands_to_its_terms(token: str, terms: tuple[str, ...]) -> None:
     assert expand(token) == terms
 
 
 @loop_over(
-    ("text", "asked"),
+    ("text", "query"),
     [
         ("raises `RateLimitError`.", "ratelimiterror"),
         ("raises RateLimitError, then", "rate limits"),
@@ -105,11 +105,11 @@ def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> Non
         ("한국어를 씁니다", "한국어"),
     ],
 )
-def test_what_a_person_types_is_found_whole_and_by_its_parts(text: str, asked: str) -> None:
-    assert parse(asked).terms.keys() <= count_text_terms(text).keys()
+def test_typed_words_match_whole_tokens_and_parts(text: str, query: str) -> None:
+    assert parse(query).terms.keys() <= count_text_terms(text).keys()
 
 
-def test_letters_are_not_parted_from_digits() -> None:
+def test_letters_and_digits_are_not_split() -> None:
     assert count_text_terms("token4").keys().isdisjoint(count_text_terms("token5 token 4 5"))
 
 
@@ -130,7 +130,7 @@ def test_letters_are_not_parted_from_digits() -> None:
         "word &zebra;",
     ],
 )
-def test_what_readers_do_not_see_is_not_indexed(text: str) -> None:
+def test_invisible_markup_is_not_indexed(text: str) -> None:
     assert set(count_text_terms(text)) == {"word"}
 
 
@@ -140,31 +140,31 @@ def test_code_is_indexed() -> None:
     )
 
 
-def test_stop_words_count_in_headings_and_when_nothing_else_is_asked() -> None:
+def test_stop_words_count_in_headings_and_stop_word_queries() -> None:
     assert count_text_terms("this is the end") == {"end": 1}
     assert count_heading_terms("Why not?") == {"why": 1, "not": 1}
     assert parse("why not").terms == {"why": 1, "not": 1}
     assert parse("why not retry retries").terms == {"retri": 2}
 
 
-def test_the_whole_of_a_name_weighs_more_than_its_parts_together() -> None:
+def test_whole_name_outweighs_its_parts() -> None:
     assert parse("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
     assert parse("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
     assert set(parse("使用容器").terms.values()) == {1}
 
 
-def test_dashes_between_words_make_no_flag() -> None:
+def test_dashes_between_words_are_not_flags() -> None:
     assert count_text_terms("two--six, foo -- bar --- baz").keys() == {"two", "six", "foo", "bar", "baz"}
 
 
-def test_long_tokens_are_known_by_their_first_characters_and_all_their_parts() -> None:
+def test_long_token_is_truncated_and_expanded_to_all_parts() -> None:
     assert expand("f" * 1000) == ("f" * MAX_TOKEN,)
     whole, *parts = expand("/".join(f"part{i}" for i in range(100)))
     assert len(whole) == MAX_TOKEN
     assert parts == [f"part{i}" for i in range(100)]
 
 
-def test_a_section_is_weighed_by_its_text_its_heading_and_the_headings_above() -> None:
+def test_section_weights_include_text_heading_and_parent_headings() -> None:
     data = (
         b"# Retry guide\n\nIntro.\n\n## Retry\n\nA retry.\n\n### Limits\n\nA retry limit; " + b"word " * 300
     )
@@ -180,7 +180,7 @@ def test_a_section_is_weighed_by_its_text_its_heading_and_the_headings_above() -
 @given(st.lists(PIECES).map("".join))
 @example("a.\u0301b")
 @example("ab\0cd")
-def test_a_text_has_the_same_words_in_raw_tokens_and_as_a_whole(text: str) -> None:
+def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
     found = Counter(term for raw in raws for term in expand_raw(raw))
@@ -189,7 +189,7 @@ def test_a_text_has_the_same_words_in_raw_tokens_and_as_a_whole(text: str) -> No
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))
-def test_texts_are_parted_by_one_break_each(texts: list[bytes]) -> None:
+def test_texts_are_separated_by_one_break_each(texts: list[bytes]) -> None:
     parted: list[list[bytes]] = [[]]
     for raw in split_raw_tokens(texts):
         if raw == BREAK:
@@ -200,7 +200,7 @@ def test_texts_are_parted_by_one_break_each(texts: list[bytes]) -> None:
 
 
 @given(st.lists(PIECES).map("".join))
-def test_text_and_query_agree_on_words(text: str) -> None:
+def test_query_terms_are_subset_of_indexed_terms(text: str) -> None:
     indexed = count_heading_terms(text)
     assert set(weigh(TOKEN.findall(normalize(text)))) <= set(indexed)
     assert all(0 < len(part) <= MAX_TOKEN for part in indexed)
@@ -208,7 +208,7 @@ def test_text_and_query_agree_on_words(text: str) -> None:
 
 
 @given(st.text(alphabet="abCD1_.-/:@+#'s", max_size=30))
-def test_a_name_is_the_same_in_any_case(text: str) -> None:
+def test_name_expands_equally_in_any_case(text: str) -> None:
     for token in TOKEN.findall(text):
         assert expand(token)[:1] == expand(token.upper())[:1] == expand(token.lower())[:1]
 

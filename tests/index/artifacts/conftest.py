@@ -1,4 +1,4 @@
-"""A small artifact of each test's own, and the key it is sealed with."""
+"""Fixtures that give each test its own small artifact, and the key of its seal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build_out(repo: Repo, out: Path, key: bytes) -> Build:
-    """Commit files, and build the sealed artifact of that commit; gives the commit."""
+    """Return a function that commits files, builds their sealed artifact, and returns the commit."""
 
     def built(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)

@@ -1,4 +1,4 @@
-"""An artifact is opened, or refused with the reason; what is not sealed with our key is built again."""
+"""An artifact is opened, or refused with a reason; one without our seal is indexed again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files(out: Path) -> list[Path]:
     return sorted(file for file in out.rglob("*") if file.is_file())
 
 
-def test_a_sealed_artifact_answers_as_its_repository(
+def test_sealed_artifact_answers_like_its_repository(
     build_out: Build, out: Path, key: bytes, index: SearchIndex
 ) -> None:
     commit = build_out()
@@ -51,7 +51,7 @@ def test_a_sealed_artifact_answers_as_its_repository(
     assert frozen.metadata().corpus_description == "Guides"
 
 
-def test_an_old_address_leads_on(build_out: Build, out: Path, key: bytes, repo: Repo) -> None:
+def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: bytes, repo: Repo) -> None:
     build_out()
     repo.git("mv", "guides/retries.md", "guides/again.md")
     build_out({})
@@ -62,7 +62,7 @@ def test_an_old_address_leads_on(build_out: Build, out: Path, key: bytes, repo: 
 
 
 @pytest.mark.parametrize("given", [None, bytes(KEY_BYTES)])
-def test_without_its_key_the_index_is_built_from_the_documents(
+def test_artifact_without_our_seal_is_indexed_from_documents(
     artifact: Path, given: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*arguments: object) -> Any:
@@ -74,23 +74,23 @@ def test_without_its_key_the_index_is_built_from_the_documents(
     assert lists(FrozenIndex(opened)) == lists(index)
 
 
-def test_an_index_that_was_built_is_kept(artifact: Path) -> None:
-    told: list[str] = []
-    asked: list[str] = []
-    first = FrozenIndex(open_artifact(artifact), lambda done, total, message: told.append(message))
-    first.search("retries", progress=lambda done, total, message: asked.append(message))
-    assert told == asked != []
-    told.clear()
-    again = FrozenIndex(open_artifact(artifact), lambda done, total, message: told.append(message))
+def test_built_index_of_artifact_is_reused(artifact: Path) -> None:
+    reports: list[str] = []
+    search_reports: list[str] = []
+    first = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
+    first.search("retries", progress=lambda done, total, message: search_reports.append(message))
+    assert reports == search_reports != []
+    reports.clear()
+    again = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
     again.follow()
-    assert told == []
+    assert reports == []
     status = again.status()
     assert status.is_current
     assert status.folder is not None
     assert not status.folder.is_relative_to(artifact)
 
 
-def test_only_the_last_two_indexes_of_a_folder_are_kept(build_out: Build, out: Path) -> None:
+def test_only_the_last_two_indexes_of_a_folder_remain(build_out: Build, out: Path) -> None:
     folders = set()
     for number in range(4):
         build_out({"notes/plain.md": f"# Number {number}\n"})
@@ -104,7 +104,7 @@ def test_only_the_last_two_indexes_of_a_folder_are_kept(build_out: Build, out: P
     assert sum(folder.is_dir() for folder in folders) == 2
 
 
-def test_an_artifact_of_another_version_is_built_again(
+def test_artifact_of_another_schema_is_not_trusted(
     artifact: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.artifacts.artifact.SCHEMA", 1_000)
@@ -112,7 +112,7 @@ def test_an_artifact_of_another_version_is_built_again(
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_what_is_cut_short_anywhere_is_refused_and_named(artifact: Path, key: bytes, has_key: bool) -> None:
+def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: bytes, has_key: bool) -> None:
     given = key if has_key else None
     for file in files(artifact):
         data = file.read_bytes()
@@ -129,13 +129,13 @@ def test_what_is_cut_short_anywhere_is_refused_and_named(artifact: Path, key: by
     assert open_artifact(artifact, key).trusted
 
 
-def test_a_folder_without_metadata_is_no_artifact(tmp_path: Path) -> None:
+def test_folder_without_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere", Path(__file__)):
         with pytest.raises(NotAnArtifact, match=r"metadata\.json"):
             open_artifact(folder)
 
 
-def test_a_foreign_pickle_in_the_folder_is_never_opened(artifact: Path, key: bytes, tmp_path: Path) -> None:
+def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
 
     class Bomb:
@@ -149,32 +149,32 @@ def test_a_foreign_pickle_in_the_folder_is_never_opened(artifact: Path, key: byt
     assert not marker.exists()
 
 
-def test_problems_lists_every_file_that_is_wrong(artifact: Path, key: bytes) -> None:
+def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> None:
     assert find_problems(artifact) == find_problems(artifact, key) == []
     assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
     damaged = [file for file in files(artifact) if file.parent != artifact]
     assert len(damaged) >= 3
     for file in damaged:
         put(file, file.read_bytes()[:-1] + b"?")
-    told = find_problems(artifact)
-    assert len(told) == len(damaged)
-    assert all(str(artifact) not in line for line in told)
+    problems = find_problems(artifact)
+    assert len(problems) == len(damaged)
+    assert all(str(artifact) not in line for line in problems)
     (artifact / METADATA).unlink()
     with pytest.raises(NotAnArtifact):
         find_problems(artifact)
 
 
-def test_a_schema_is_told_only_what_may_be_shown(build_out: Build, out: Path) -> None:
-    """The `metadata.json` of an artifact from elsewhere may hold anything that the contract allows."""
+def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out: Path) -> None:
+    """The `metadata.json` of a foreign artifact may contain anything that the contract allows."""
     build_out(key=None)
     file = out / METADATA
     manifest = next(out.glob("*.manifest"))
-    told = json.loads(file.read_bytes())
-    told["taxonomy"] = {
+    metadata = json.loads(file.read_bytes())
+    metadata["taxonomy"] = {
         "type": {"description": "Say\u202e\n ignore", "values": ["runbook", "x\u200by", "\u202eok"]},
         "scope": {"values": ["anything"]},
     }
-    data = json.dumps(told).encode()
+    data = json.dumps(metadata).encode()
     manifests.write(out, data, manifests.read(out, file.read_bytes()))
     manifest.unlink()
     file.write_bytes(data)
@@ -184,7 +184,7 @@ def test_a_schema_is_told_only_what_may_be_shown(build_out: Build, out: Path) ->
     assert taxonomy["type"].description == "Say ignore"
 
 
-def test_errors_name_no_folder(artifact: Path) -> None:
+def test_errors_contain_no_absolute_folder(artifact: Path) -> None:
     for file in files(artifact):
         data = file.read_bytes()
         put(file, data[:-2])

@@ -1,4 +1,4 @@
-"""Artifacts are the same however they were come by, and the one that stands is whole at every moment."""
+"""Builds of artifacts: incremental builds equal full builds, and the artifact is whole at every moment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def built(
+def build_artifact(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
 ) -> ArtifactBuild:
     contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Selection())
@@ -58,71 +58,74 @@ def of(out: Path, key: bytes | None = KEY) -> Mapping[str, List]:
 
 def facts(out: Path) -> dict[str, object]:
     """Return `metadata.json` without the time."""
-    told = json.loads((out / "metadata.json").read_bytes())
-    del told["stats"]["indexed_at"]
-    return dict(told)
+    metadata = json.loads((out / "metadata.json").read_bytes())
+    del metadata["stats"]["indexed_at"]
+    return dict(metadata)
 
 
 def files(out: Path) -> set[str]:
     return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
 
 
-def test_it_holds_what_it_must_and_nothing_else(repo: Repo, out: Path) -> None:
-    built(repo, out)
+def test_artifact_contains_only_listed_files(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
     manifest = open_artifact(out, KEY).manifest
     [name] = [path.name for path in out.glob("*.manifest")]
     assert files(out) == {*manifest.files, name, "metadata.json"}
     assert {Path(file).suffix for file in manifest.files} == {".flat", ".pack", ".idx"}
 
 
-def test_it_answers_as_the_repository(repo: Repo, out: Path, index: SearchIndex) -> None:
-    built(repo, out)
+def test_artifact_answers_like_the_repository(repo: Repo, out: Path, index: SearchIndex) -> None:
+    build_artifact(repo, out)
     assert of(out) == answers(index)
     assert facts(out)["stats"] == {"total_chunks": 8, "total_files": 4, "source_commit": repo.head()}
     assert facts(out)["corpus_description"] == "documentation of docs"
 
 
-def test_the_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:
+def test_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    trees = {built(repo, place, description="Guides", taxonomy={"area": None}).tree for place in (one, two)}
+    trees = {
+        build_artifact(repo, place, description="Guides", taxonomy={"area": None}).tree
+        for place in (one, two)
+    }
     assert len(trees) == 1
     assert facts(one) == facts(two)
     assert of(one) == of(two)
 
 
-def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Path) -> None:
+def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
-    one = built(repo, tmp_path / "one")
+    one = build_artifact(repo, tmp_path / "one")
     two = build(contents_of_folder(copy, Selection()), tmp_path / "two", key=KEY)
     assert one.tree == two.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
     assert two.metadata.stats.source_commit is None
 
 
-def test_progress_is_told_of_both_kinds_of_work(repo: Repo, out: Path) -> None:
-    told: list[tuple[int, int, str]] = []
+def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -> None:
+    reports: list[tuple[int, int, str]] = []
     contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Selection())
-    build(contents, out, progress=lambda *report: told.append(report), durable=False)
-    assert {message for _, _, message in told} >= {"Storing documents", "Indexing documents"}
-    assert all(0 <= done <= total for done, total, _ in told)
+    build(contents, out, progress=lambda *report: reports.append(report), durable=False)
+    assert {message for _, _, message in reports} >= {"Storing documents", "Indexing documents"}
+    assert all(0 <= done <= total for done, total, _ in reports)
 
 
-def test_what_is_the_same_is_taken_over(repo: Repo, out: Path) -> None:
+def test_unchanged_documents_are_reused(repo: Repo, out: Path) -> None:
     repo.commit(MANY)
-    assert built(repo, out).indexed == 64
+    assert build_artifact(repo, out).indexed == 64
     before = files(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    assert built(repo, out).indexed == 1
+    assert build_artifact(repo, out).indexed == 1
     added = sorted(path.rpartition(".")[2] for path in files(out) - before)
     assert added == ["flat", "idx", "manifest", "pack"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_edit_by_edit_it_stays_what_a_full_build_would_be(repo: Repo, tmp_path: Path, seed: int) -> None:
+def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     out = tmp_path / "out"
-    built(repo, out)
+    build_artifact(repo, out)
     for step in range(8):
         name = f"notes/{chance.randrange(6)}.md"
         if chance.random() < 0.3 and (repo.path / name).exists():
@@ -133,8 +136,8 @@ def test_edit_by_edit_it_stays_what_a_full_build_would_be(repo: Repo, tmp_path: 
         else:
             words = " ".join(chance.choices(["quagga", "okapi", "wombat", "retry", "errors"], k=20))
             repo.commit({name: f"# Note {step}\n\n## Errors\n\n{words}\n"})
-        built(repo, out)
-    fresh = built(repo, tmp_path / "fresh")
+        build_artifact(repo, out)
+    fresh = build_artifact(repo, tmp_path / "fresh")
     assert (fresh.indexed, open_artifact(out, KEY).manifest.tree) == (
         fresh.metadata.stats.total_files,
         fresh.tree,
@@ -143,63 +146,63 @@ def test_edit_by_edit_it_stays_what_a_full_build_would_be(repo: Repo, tmp_path: 
     assert of(out) == of(tmp_path / "fresh")
 
 
-def test_nothing_changed_is_a_new_time_and_the_same_tree(repo: Repo, out: Path) -> None:
-    first = built(repo, out)
-    again = built(repo, out)
+def test_build_without_changes_has_the_same_tree(repo: Repo, out: Path) -> None:
+    first = build_artifact(repo, out)
+    again = build_artifact(repo, out)
     assert (again.tree, again.indexed) == (first.tree, 0)
     assert files(out) >= set(open_artifact(out, KEY).manifest.files)
 
 
-def test_other_limits_or_keys_read_every_document_again(repo: Repo, out: Path) -> None:
-    built(repo, out)
-    assert built(repo, out, taxonomy={"area": None}).indexed == 4
-    assert built(repo, out, taxonomy={"area": "Described"}).indexed == 0
+def test_new_taxonomy_keys_reindex_every_document(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
+    assert build_artifact(repo, out, taxonomy={"area": None}).indexed == 4
+    assert build_artifact(repo, out, taxonomy={"area": "Described"}).indexed == 0
 
 
-def test_only_what_this_key_sealed_is_taken_over(repo: Repo, out: Path) -> None:
-    built(repo, out, key=None)
-    assert built(repo, out).indexed == 4
-    assert built(repo, out).indexed == 0
-    assert built(repo, out, key=bytes(32)).indexed == 4
+def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out, key=None)
+    assert build_artifact(repo, out).indexed == 4
+    assert build_artifact(repo, out).indexed == 0
+    assert build_artifact(repo, out, key=bytes(32)).indexed == 4
     assert not open_artifact(out, KEY).trusted
     assert open_artifact(out, bytes(32)).trusted
 
 
-def test_a_damaged_artifact_is_built_anew(repo: Repo, out: Path) -> None:
-    built(repo, out)
+def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
     for number in range(len(files(out))):
         name = sorted(files(out))[number]
         data = bytearray((out / name).read_bytes())
         data[len(data) // 2] ^= 1
         (out / name).write_bytes(data)
-        assert built(repo, out).indexed == 4, name
+        assert build_artifact(repo, out).indexed == 4, name
         assert open_artifact(out, KEY).trusted
         assert of(out)["okapi wombat"] == []
 
 
-def test_the_files_of_the_last_artifact_stay_for_one_build(repo: Repo, out: Path) -> None:
-    built(repo, out)
-    told = read_metadata_bytes(out)
-    first = set(read(out, told).files)
+def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
+    metadata = read_metadata_bytes(out)
+    first = set(read(out, metadata).files)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n", **MANY})
-    built(repo, out)
+    build_artifact(repo, out)
     assert first <= files(out)
-    assert set(read(out, told).files) == first
+    assert set(read(out, metadata).files) == first
     repo.commit({"guides/limits.md": "# Limits\n\nA quagga.\n"})
-    built(repo, out)
+    build_artifact(repo, out)
     assert len(list(out.glob("*.manifest"))) == 2
 
 
-def test_packs_are_joined_when_there_are_many(repo: Repo, out: Path) -> None:
+def test_many_packs_are_merged(repo: Repo, out: Path) -> None:
     for number in range(MAX_PACKS + 3):
         repo.commit({"guides/limits.md": f"# Limits\n\nAn okapi {number}.\n"})
-        built(repo, out)
+        build_artifact(repo, out)
     packs = [name for name in open_artifact(out, KEY).manifest.files if name.endswith(".pack")]
     assert len(packs) <= MAX_PACKS + 1
     assert of(out)["okapi wombat"]
 
 
-def test_which_packs_stay() -> None:
+def test_choose_packs_selects_packs_used_by_half() -> None:
     half, less = frozenset({"a", "b"}), frozenset({"c", "d", "e"})
     assert choose_packs({"half": half, "less": less}, {"a", "c"}) == ["half"]
     assert choose_packs({"none": frozenset()}, {"a"}) == []
@@ -207,44 +210,44 @@ def test_which_packs_stay() -> None:
     assert choose_packs(many, {*half, *(f"x{number}" for number in range(MAX_PACKS))}) == ["big"]
 
 
-def test_documents_that_moved_are_listed(repo: Repo, out: Path) -> None:
+def test_moved_documents_are_listed(repo: Repo, out: Path) -> None:
     repo.git("mv", "guides/limits.md", "guides/quotas.md")
     repo.commit({})
-    built(repo, out)
+    build_artifact(repo, out)
     [name] = [name for name in open_artifact(out, KEY).manifest.files if name.startswith("moves-")]
     assert json.loads((out / name).read_bytes()) == {"guides/limits.md": "guides/quotas.md"}
 
 
-def test_values_and_descriptions_of_declared_keys(repo: Repo, out: Path) -> None:
+def test_declared_keys_have_values_and_descriptions(repo: Repo, out: Path) -> None:
     repo.commit(
         {"guides/.taxonomy.toml": '[metadata]\narea = "network"\n', "docyard.toml": "[taxonomy.area]\n"}
     )
-    built(repo, out, taxonomy={"area": "Where it belongs"})
+    build_artifact(repo, out, taxonomy={"area": "Where it belongs"})
     taxonomy = facts(out)["taxonomy"]
     assert isinstance(taxonomy, dict)
     assert taxonomy["area"] == {"description": "Where it belongs", "values": ["network"]}
 
 
-def test_more_values_than_can_be_listed_are_told(repo: Repo, out: Path) -> None:
+def test_keys_with_too_many_values_are_reported(repo: Repo, out: Path) -> None:
     values = {f"v/{number}.md": f"---\narea: v{number}\n---\n# V\n" for number in range(513)}
     repo.commit(values)
-    found = built(repo, out, taxonomy={"area": None})
+    found = build_artifact(repo, out, taxonomy={"area": None})
     assert found.unlisted == ("area",)
     assert found.metadata.taxonomy["area"].values == ()
 
 
-def test_documents_without_text_are_counted(repo: Repo, out: Path) -> None:
+def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
     repo.commit(
         {"lfs.md": pointer, "docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001}
     )
-    assert built(repo, out).silent == 3  # with notes/empty.md
+    assert build_artifact(repo, out).silent == 3  # with notes/empty.md
 
 
-def test_a_wrong_manifest_is_named_before_anything_is_written(repo: Repo, out: Path) -> None:
+def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> None:
     repo.commit({"guides/.taxonomy.toml": '[metadata]\ntype = "guide"\nlangage = "go"\n'})
     with pytest.raises(InvalidManifest) as caught:
-        built(repo, out)
+        build_artifact(repo, out)
     assert (
         caught.value.details | {"path": "guides/.taxonomy.toml", "line": 3, "key": "langage"}
         == caught.value.details
@@ -252,28 +255,28 @@ def test_a_wrong_manifest_is_named_before_anything_is_written(repo: Repo, out: P
     assert not out.exists()
 
 
-def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, tmp_path: Path) -> None:
+def test_folder_changed_during_build_is_refused(repo: Repo, out: Path, tmp_path: Path) -> None:
     contents = contents_of_folder(repo.path, Selection())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
         build(contents, out, key=KEY)
 
 
-def test_two_builders_of_one_folder_do_not_meet(repo: Repo, out: Path) -> None:
-    built(repo, out)
+def test_second_builder_of_a_folder_is_refused(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
     before = read_metadata_bytes(out)
     with hold_lock(out / LOCK, 0), pytest.raises(BuildBusy):
-        built(repo, out)
+        build_artifact(repo, out)
     assert read_metadata_bytes(out) == before
-    assert built(repo, out).indexed == 0
+    assert build_artifact(repo, out).indexed == 0
 
 
-def test_of_builders_at_once_each_ends_whole_or_is_refused(repo: Repo, out: Path) -> None:
+def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> None:
     ended: list[object] = []
 
     def work() -> None:
         try:
-            ended.append(built(repo, out))
+            ended.append(build_artifact(repo, out))
         except BuildBusy as error:
             ended.append(error)
 
@@ -288,7 +291,7 @@ def test_of_builders_at_once_each_ends_whole_or_is_refused(repo: Repo, out: Path
     assert not (out / LOCK).exists()
 
 
-def test_what_is_no_artifact_is_not_touched(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
+def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
     index.follow()
     live = next((repo.path / ".git" / "docyard" / "index").iterdir())
     notes = tmp_path / "notes"
@@ -305,27 +308,27 @@ def test_what_is_no_artifact_is_not_touched(repo: Repo, tmp_path: Path, index: S
     for place in (notes, alike, file, live, moved, repo.path, repo.path / ".git" / "out", repo.path / ".git"):
         before = files(place) if place.is_dir() else place.read_bytes() if place.exists() else None
         with pytest.raises(OutOccupied):
-            built(repo, place)
+            build_artifact(repo, place)
         assert before == (files(place) if place.is_dir() else place.read_bytes() if place.exists() else None)
 
 
-def test_a_folder_that_cannot_be_made_is_said(repo: Repo, tmp_path: Path) -> None:
+def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArtifactUnwritable) as caught:
-        built(repo, tmp_path / "file" / "out")
+        build_artifact(repo, tmp_path / "file" / "out")
     assert str(tmp_path) not in caught.value.message
 
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("stop", [kill, pytest.param(refuse, marks=pytest.mark.slow)])
-def test_a_build_that_is_stopped_at_any_step_leaves_the_old_artifact(
+def test_build_stopped_at_any_step_leaves_a_whole_artifact(
     repo: Repo, out: Path, stop: Callable[[], None]
 ) -> None:
-    built(repo, out)
+    build_artifact(repo, out)
     old = of(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    built(repo, new := out.with_name("new"))
+    build_artifact(repo, new := out.with_name("new"))
     outcomes = set()
     for step in range(1, 100):
         trial = out.with_name(f"trial{step}")
@@ -333,25 +336,25 @@ def test_a_build_that_is_stopped_at_any_step_leaves_the_old_artifact(
 
         def work(step: int = step, trial: Path = trial) -> None:
             stop_at(step, trial, stop)
-            built(repo, trial)
+            build_artifact(repo, trial)
 
         code = run(work)
         found = of(trial)
         assert found in (old, of(new)), step
         outcomes.add(found == old)
-        assert built(repo, trial).tree == open_artifact(new, KEY).manifest.tree
+        assert build_artifact(repo, trial).tree == open_artifact(new, KEY).manifest.tree
         assert of(trial) == of(new)
         if code == 0:
             break
     else:
-        pytest.fail("it never ends by itself")
+        pytest.fail("the build never completes")
     assert outcomes == {True, False}
 
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_build_that_fails_removes_what_it_wrote(repo: Repo, out: Path) -> None:
-    built(repo, out)
+def test_failed_build_removes_its_files(repo: Repo, out: Path) -> None:
+    build_artifact(repo, out)
     before, old = files(out), of(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
     failed = 0
@@ -361,7 +364,7 @@ def test_a_build_that_fails_removes_what_it_wrote(repo: Repo, out: Path) -> None
 
         def work(step: int = step, trial: Path = trial) -> None:
             stop_at(step, trial, refuse, only=True)
-            built(repo, trial)
+            build_artifact(repo, trial)
 
         run(work)
         if of(trial) == old:

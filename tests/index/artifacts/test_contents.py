@@ -1,4 +1,4 @@
-"""What goes into an artifact: chosen documents of a commit or of a folder, and the tree that holds them."""
+"""The contents of an artifact: selected documents of a commit or folder, and their tree."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "site", FILES)
 
 
-def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Path) -> None:
+def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -> None:
     commit = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
     folder = contents_of_folder(written(tmp_path / "copy"), Selection())
     assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
@@ -68,14 +68,14 @@ def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Pa
     )
 
 
-def test_only_what_was_committed_counts(repo: Repo) -> None:
+def test_uncommitted_changes_are_not_included(repo: Repo) -> None:
     repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
     found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
     assert found.read("docs/guide.md") == b"# Guide\n"
     assert "docs/new.md" not in found.documents
 
 
-def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
+def test_older_commit_is_read_unchanged(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"docs/guide.md": "# Changed\n"})
     assert (
@@ -95,16 +95,16 @@ def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
         (Selection(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)), ["docs/guide.md"]),
     ],
 )
-def test_the_choice(repo: Repo, choice: Selection, expected: list[str]) -> None:
+def test_selection_limits_documents(repo: Repo, choice: Selection, expected: list[str]) -> None:
     assert list(contents_of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
 
 
-def test_a_manifest_above_the_folder_still_governs_it(repo: Repo) -> None:
+def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
     found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection(below="docs/go"))
     assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
-def test_documents_that_moved_are_told(repo: Repo) -> None:
+def test_moved_documents_are_listed(repo: Repo) -> None:
     repo.git("mv", "docs/guide.md", "docs/handbook.md")
     repo.commit({})
     assert contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection()).moves == {
@@ -113,17 +113,17 @@ def test_documents_that_moved_are_told(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("choice", [Selection(below="other"), Selection(exclude=(Glob.compile("*"),))])
-def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: Selection) -> None:
+def test_selection_without_documents_raises_empty_corpus(repo: Repo, choice: Selection) -> None:
     with pytest.raises(EmptyCorpus):
         contents_of_commit(GitReader(repo.path), repo.head(), "site", choice)
 
 
-def test_an_empty_folder_is_nothing_to_build_from(tmp_path: Path) -> None:
+def test_empty_folder_raises_empty_corpus(tmp_path: Path) -> None:
     with pytest.raises(EmptyCorpus):
         contents_of_folder(tmp_path, Selection())
 
 
-def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
+def test_symlinks_and_pipes_are_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("# Secret\n")
     folder = written(tmp_path / "site")
@@ -138,7 +138,7 @@ def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) ->
     ]
 
 
-def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
+def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
     (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
@@ -147,7 +147,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 @loop_over("name", ["line\nbreak.md", "back\\slash.md", "CON.md", os.fsdecode(b"\xff.md")])
-def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name: str) -> None:
+def test_unportable_file_name_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
     found = contents_of_folder(folder, Selection())
@@ -157,7 +157,7 @@ def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
-def test_a_name_that_no_answer_can_hold_is_left_out_of_a_commit_and_told(repo: Repo) -> None:
+def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
     found = contents_of_commit(GitReader(repo.path), commit, "site", Selection())
     assert found.left_out == ("docs/line\\nbreak.md",)
@@ -165,9 +165,7 @@ def test_a_name_that_no_answer_can_hold_is_left_out_of_a_commit_and_told(repo: R
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
-def test_a_folder_that_cannot_be_read_stops_only_what_might_need_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "site")
     part = "d" * 200
     monkeypatch.chdir(folder)
@@ -179,13 +177,13 @@ def test_a_folder_that_cannot_be_read_stops_only_what_might_need_it(
     assert "README.md" in contents_of_folder(folder, choice).documents
 
 
-def test_a_document_that_is_left_out_is_told(tmp_path: Path) -> None:
+def test_left_out_document_is_reported(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
     assert contents_of_folder(folder, Selection()).left_out == ("CON.md",)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:
     found = contents_of_folder(written(tmp_path / "site"), Selection())
     (tmp_path / "site" / "README.md").unlink()
     with pytest.raises(UnreadableFolder) as caught:
@@ -194,7 +192,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert str(tmp_path) not in caught.value.message
 
 
-def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
+def test_missing_object_error_names_its_document(repo: Repo) -> None:
     found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
     blob = found.documents["docs/guide.md"]
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
@@ -202,12 +200,12 @@ def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
         found.read("docs/guide.md")
 
 
-def test_a_folder_in_the_place_of_the_settings_is_left_out(tmp_path: Path) -> None:
+def test_folder_named_like_settings_file_is_ignored(tmp_path: Path) -> None:
     Repo(tmp_path).write({"docyard.toml/odd.md": "# Odd\n", "plain.md": "# Plain\n"})
     assert list(contents_of_folder(tmp_path, Selection()).documents) == ["plain.md"]
 
 
-def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
+def test_built_tree_has_the_id_that_git_computes(repo: Repo) -> None:
     listed = [line.split() for line in repo.git("ls-tree", "-r", "HEAD").splitlines()]
     assert (
         build_tree({path: id for _, _, id, path in listed}).id == repo.git("rev-parse", "HEAD^{tree}").strip()
@@ -215,9 +213,7 @@ def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
 
 
 @given(st.sets(paths.map(lambda path: f"{path}/x.md"), min_size=1, max_size=20))
-def test_a_tree_holds_the_files_it_was_made_of(
-    tmp_path_factory: pytest.TempPathFactory, names: set[str]
-) -> None:
+def test_built_tree_contains_its_files(tmp_path_factory: pytest.TempPathFactory, names: set[str]) -> None:
     files = {name: hash_blob(name.encode()) for name in names}
     tree = build_tree(files)
     out = tmp_path_factory.mktemp("tree")

@@ -1,4 +1,4 @@
-"""One changed byte in any file of an artifact: it is refused or built again, never answered wrongly."""
+"""One changed byte in any file of an artifact: it is refused or rebuilt, with correct answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLIPS = 200
 
 
 def flips(out: Path, count: int) -> list[tuple[Path, int, int]]:
-    """Places of all files alike, so that small ones are hit as often as large ones."""
+    """Return positions in all files, with equal counts for small and large files."""
     chance = random.Random(5)
     found = files(out)
     return [
@@ -39,39 +39,39 @@ def texts(index: SearchIndex) -> list[str]:
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_at_start(artifact: Path, key: bytes, has_key: bool) -> None:
+def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes, has_key: bool) -> None:
     given = key if has_key else None
     whole = FrozenIndex(open_artifact(artifact, key))
-    right, said = lists(whole), texts(whole)
-    told = whole.metadata().model_dump()
-    # The commit is for provenance only: where it is malformed, it is left out, and what is wrong is reported.
-    without_commit = {**told, "stats": {**told["stats"], "source_commit": None}}
+    right, passages = lists(whole), texts(whole)
+    metadata = whole.metadata().model_dump()
+    # The commit is for provenance only: a malformed one is omitted, and the problem is reported.
+    without_commit = {**metadata, "stats": {**metadata["stats"], "source_commit": None}}
     refused = 0
     for file, place, mask in flips(artifact, FLIPS):
         flip(file, place, mask)
         try:
             index = FrozenIndex(open_artifact(artifact, given))
             assert lists(index) == right
-            assert texts(index) == said
+            assert texts(index) == passages
             is_reported = index.artifact.problem is not None
-            assert index.metadata().model_dump() == (without_commit if is_reported else told)
+            assert index.metadata().model_dump() == (without_commit if is_reported else metadata)
         except WorkspaceError:
             refused += 1
         flip(file, place, mask)
-    assert refused > FLIPS * 0.9  # what is left are the spaces between the values of a manifest, and its seal
+    assert refused > FLIPS * 0.9  # the rest hit the spaces of a manifest, or its seal
     assert lists(FrozenIndex(open_artifact(artifact, given))) == right
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_under_a_reader(artifact: Path, key: bytes, has_key: bool) -> None:
+def test_flipped_byte_while_serving_is_refused_or_harmless(artifact: Path, key: bytes, has_key: bool) -> None:
     served = Artifacts(artifact, key if has_key else None)
-    right, said = lists(served.current()), texts(served.current())
+    right, passages = lists(served.current()), texts(served.current())
     refused = 0
     for file, place, mask in flips(artifact, FLIPS // 4):
         flip(file, place, mask)
         try:
             assert lists(served.current()) == right
-            assert texts(served.current()) == said
+            assert texts(served.current()) == passages
         except WorkspaceError:
             refused += 1
         flip(file, place, mask)

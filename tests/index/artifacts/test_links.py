@@ -1,4 +1,4 @@
-"""An artifact knows which of its documents link to which, with no repository behind it."""
+"""Backlinks of an artifact without a repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tests.repositories import Repo
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])
-def test_backlinks_of_an_artifact(artifact: Path, repo: Repo, key: bytes, is_sealed: bool) -> None:
+def test_artifact_returns_backlinks_without_its_repository(
+    artifact: Path, repo: Repo, key: bytes, is_sealed: bool
+) -> None:
     shutil.rmtree(repo.path)
     index = FrozenIndex(open_artifact(artifact, key if is_sealed else None))
     snapshot = index.workspace.snapshot()

@@ -1,4 +1,4 @@
-"""Which files are an artifact, and whose seal it carries."""
+"""The manifest of an artifact: its files and its seal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def manifest(folder: Path) -> ArtifactManifest:
     return ArtifactManifest(4, "a" * 40, state, (("0a" * 8, ""),), {SEGMENT: FileSum.of(file)})
 
 
-def test_what_is_written_is_read(tmp_path: Path, key: bytes) -> None:
+def test_written_manifest_is_read_back(tmp_path: Path, key: bytes) -> None:
     written = manifest(tmp_path)
     name = manifests.write(tmp_path, METADATA, written, key)
     assert name == manifests.manifest_name(METADATA)
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(tmp_path: Path, key: bytes) -> None:
     assert [stamp.size for stamp in manifests.check_files(tmp_path, read)] == [len(b"postings")]
 
 
-def test_a_seal_is_of_one_key_one_manifest_and_one_metadata(tmp_path: Path, key: bytes) -> None:
+def test_seal_covers_key_manifest_and_metadata(tmp_path: Path, key: bytes) -> None:
     manifests.write(tmp_path, METADATA, manifest(tmp_path), key)
     read = manifests.read(tmp_path, METADATA)
     assert manifests.is_sealed(METADATA, read, key)
@@ -58,14 +58,14 @@ def test_a_seal_is_of_one_key_one_manifest_and_one_metadata(tmp_path: Path, key:
     assert not manifests.is_sealed(METADATA, manifests.read(tmp_path, METADATA), key)
 
 
-def test_another_metadata_has_no_manifest(tmp_path: Path) -> None:
+def test_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
     manifests.write(tmp_path, METADATA, manifest(tmp_path))
     with pytest.raises(NotAnArtifact) as caught:
         manifests.read(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
     assert str(caught.value.details["file"]).endswith(".manifest")
 
 
-def test_a_manifest_under_the_name_of_another_is_refused(tmp_path: Path) -> None:
+def test_manifest_under_another_name_is_refused(tmp_path: Path) -> None:
     other = METADATA + b"\n"
     name = manifests.write(tmp_path, METADATA, manifest(tmp_path))
     (tmp_path / name).rename(tmp_path / manifests.manifest_name(other))
@@ -75,9 +75,7 @@ def test_a_manifest_under_the_name_of_another_is_refused(tmp_path: Path) -> None
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
-def test_a_changed_byte_is_refused_or_changes_nothing(
-    tmp_path: Path, key: bytes, data: st.DataObject
-) -> None:
+def test_changed_byte_is_refused_or_changes_nothing(tmp_path: Path, key: bytes, data: st.DataObject) -> None:
     written = manifest(tmp_path)
     file = tmp_path / manifests.write(tmp_path, METADATA, written, key)
     content = bytearray(file.read_bytes())
@@ -92,13 +90,13 @@ def test_a_changed_byte_is_refused_or_changes_nothing(
 @loop_over(
     "name", ["../secret", "/etc/passwd", "index/../../x", "index/MAIN_x.flat", "index/_MAIN_1.toc", "lock"]
 )
-def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) -> None:
     manifests.write(tmp_path, METADATA, replace(manifest(tmp_path), files={name: FileSum(1, "0" * 64)}))
     with pytest.raises(ArtifactDamaged):
         manifests.read(tmp_path, METADATA)
 
 
-def test_a_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
+def test_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
     file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
     file.write_text(json.dumps({**json.loads(file.read_bytes()), "format": 2}))
     with pytest.raises(UnsupportedArtifact) as caught:
@@ -107,7 +105,7 @@ def test_a_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
 
 
 @loop_over("changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}])
-def test_values_that_are_none_are_damage(tmp_path: Path, changed: dict[str, object]) -> None:
+def test_invalid_values_raise_artifact_damaged(tmp_path: Path, changed: dict[str, object]) -> None:
     file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
     values = {**json.loads(file.read_bytes()), **changed}
     values.update(check="", seal=None)
@@ -119,13 +117,13 @@ def test_values_that_are_none_are_damage(tmp_path: Path, changed: dict[str, obje
 
 
 @loop_over("content", [b"", b"{", b"[]", b"null", b"7", b"[" * 100_000, b"\xff\xfe"])
-def test_what_is_no_manifest_is_damage(tmp_path: Path, content: bytes) -> None:
+def test_invalid_manifest_json_raises_artifact_damaged(tmp_path: Path, content: bytes) -> None:
     (tmp_path / manifests.manifest_name(METADATA)).write_bytes(content)
     with pytest.raises(ArtifactDamaged):
         manifests.read(tmp_path, METADATA)
 
 
-def test_each_wrong_file_is_named(tmp_path: Path) -> None:
+def test_damaged_file_is_named_in_error(tmp_path: Path) -> None:
     read = manifest(tmp_path)
     file = tmp_path / SEGMENT
     for content, reason in ((b"posting", "7 bytes instead of 8"), (b"Postings", "sum is wrong")):
@@ -139,7 +137,7 @@ def test_each_wrong_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     read = replace(manifest(tmp_path), files={SEGMENT: FileSum(0, "0" * 64)})
     (tmp_path / SEGMENT).unlink()
     os.mkfifo(tmp_path / SEGMENT)

@@ -1,4 +1,4 @@
-"""The settings of an artifact are those of its source and of its builder, and are read back as they were."""
+"""The settings of an artifact combine those of its source and its builder."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def read(source: str = SOURCE) -> WorkspaceConfig:
     return WorkspaceConfig.read(source.encode())
 
 
-def test_what_the_source_says_is_kept() -> None:
+def test_settings_of_the_source_are_preserved() -> None:
     config, _ = effective_settings(read(), "site", None, {})
     assert (config.root, config.limits.document_bytes) == ("docs", 5000)
     assert config.corpus.description == "The source's own words"
     assert list(config.taxonomy_keys.items())[:2] == [("language", "Programming language"), ("scope", None)]
 
 
-def test_what_chose_the_documents_is_left_out() -> None:
+def test_selection_settings_of_the_source_are_dropped() -> None:
     config, _ = effective_settings(read(), "site", None, {})
     assert config.exclude == ()
     assert config.overwrite == "seen"
 
 
-def test_the_builder_s_words_count_before_the_source_s() -> None:
+def test_descriptions_of_the_builder_override_the_source() -> None:
     config, _ = effective_settings(
         read(), "site", "For hosts", {"scope": "Where it applies", "language": None, "area": None}
     )
@@ -62,7 +62,7 @@ def test_the_builder_s_words_count_before_the_source_s() -> None:
     ]
 
 
-def test_without_any_words_it_is_called_by_its_name() -> None:
+def test_default_description_contains_the_name() -> None:
     assert (
         effective_settings(WorkspaceConfig(), "site", None, {})[0].corpus.description
         == "documentation of site"
@@ -70,7 +70,7 @@ def test_without_any_words_it_is_called_by_its_name() -> None:
 
 
 @given(TEXT, TEXT.filter(lambda text: not set(text) & set("/\\.")))
-def test_any_text_is_written_so_that_toml_reads_it_back(description: str, root: str) -> None:
+def test_any_description_is_written_as_valid_toml(description: str, root: str) -> None:
     source = WorkspaceConfig.model_construct(root=root, corpus=CorpusSettings(description=description))
     config, data = effective_settings(source, "site", None, {})
     assert tomllib.loads(data.decode())["corpus"]["description"] == description
@@ -87,13 +87,13 @@ def test_any_text_is_written_so_that_toml_reads_it_back(description: str, root: 
         ({"area": "x" * 501}, "taxonomy.area.description"),
     ],
 )
-def test_a_key_that_breaks_its_rules_is_named(taxonomy: dict[str, str | None], field: str) -> None:
+def test_invalid_key_error_names_its_field(taxonomy: dict[str, str | None], field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         effective_settings(WorkspaceConfig(), "site", None, taxonomy)
     assert caught.value.details["field"] == field
 
 
-def test_a_description_that_is_too_long_is_named() -> None:
+def test_too_long_description_error_names_its_field() -> None:
     with pytest.raises(InvalidConfig) as caught:
         effective_settings(WorkspaceConfig(), "site", "x" * 501, {})
     assert caught.value.details["field"] == "corpus.description"

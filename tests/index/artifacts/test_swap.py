@@ -1,4 +1,4 @@
-"""Another artifact takes the folder between two calls; one that is refused leaves the old one serving."""
+"""Another artifact replaces the served one between two calls, unless it is refused."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_the_next_call_is_answered_by_the_new_one(
-    artifact: Path, build_out: Build, key: bytes, has_key: bool
-) -> None:
+def test_next_call_uses_the_new_artifact(artifact: Path, build_out: Build, key: bytes, has_key: bool) -> None:
     served = Artifacts(artifact, key if has_key else None)
     old = served.current()
     assert found(old) == []
@@ -50,29 +48,25 @@ def test_the_next_call_is_answered_by_the_new_one(
     assert "zebra" in new.get("notes/plain.md").text()
 
 
-def test_a_call_keeps_its_artifact_to_its_end(artifact: Path, build_out: Build, key: bytes) -> None:
+def test_running_call_reads_its_artifact_to_the_end(artifact: Path, build_out: Build, key: bytes) -> None:
     served = Artifacts(artifact, key)
-    kept = served.current()
+    served_index = served.current()
     build_out(NEWER)
-    wait_for(lambda: served.current() is not kept)
-    for name in kept.artifact.manifest.files:
+    wait_for(lambda: served.current() is not served_index)
+    for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
-    assert found(kept) == []
-    assert "Nothing of note." in kept.get("notes/plain.md").text()
+    assert found(served_index) == []
+    assert "Nothing of note." in served_index.get("notes/plain.md").text()
 
 
-def test_an_artifact_that_was_never_asked_is_not_answered_from_when_its_files_are_gone(
-    artifact: Path, build_out: Build, key: bytes
-) -> None:
+def test_replaced_artifact_without_files_is_never_used(artifact: Path, build_out: Build, key: bytes) -> None:
     served = Artifacts(artifact, key)
     for number in range(3):
         build_out({"notes/plain.md": f"# Zebra number {number}\n"})
     assert served.current().search("zebra").hits[0].heading == "Zebra number 2"
 
 
-def test_a_rebuild_of_the_same_documents_is_the_same_to_a_reader(
-    artifact: Path, build_out: Build, key: bytes
-) -> None:
+def test_cursor_survives_rebuild_of_the_same_documents(artifact: Path, build_out: Build, key: bytes) -> None:
     served = Artifacts(artifact, key)
     old = served.current()
     page = old.search("errors", limit=1)
@@ -83,7 +77,7 @@ def test_a_rebuild_of_the_same_documents_is_the_same_to_a_reader(
     assert served.current().search("errors", limit=1, cursor=page.next_cursor).hits
 
 
-def test_a_cursor_of_the_artifact_before_is_stale(artifact: Path, build_out: Build, key: bytes) -> None:
+def test_cursor_of_the_previous_artifact_is_stale(artifact: Path, build_out: Build, key: bytes) -> None:
     served = Artifacts(artifact, key)
     old = served.current()
     page = old.search("errors", limit=1)
@@ -96,30 +90,30 @@ def test_a_cursor_of_the_artifact_before_is_stale(artifact: Path, build_out: Bui
     assert stale.value.details == {"cursor_commit": None, "commit": commit}
 
 
-def test_one_that_is_refused_is_told_of_once_and_the_old_one_goes_on(
+def test_refused_artifact_is_reported_once_and_old_one_serves(
     artifact: Path, build_out: Build, key: bytes
 ) -> None:
-    told: list[WorkspaceError] = []
-    served = Artifacts(artifact, key, told.append)
+    errors: list[WorkspaceError] = []
+    served = Artifacts(artifact, key, errors.append)
     old = served.current()
     whole = (artifact / METADATA).read_bytes()
     (artifact / METADATA).write_bytes(whole[: len(whole) // 2])
     for _ in range(5):
         assert served.current() is old
-    assert len(told) == 1
+    assert len(errors) == 1
     page = old.search("retries")
     assert page.hits
     assert page.stale
     served._retry_time = 0.0  # as when some seconds have passed
     assert served.current() is old
-    assert len(told) == 1
+    assert len(errors) == 1
     build_out(NEWER)
     served._retry_time = 0.0
     wait_for(lambda: served.current() is not old)
     assert not served.current().search("retries").stale
 
 
-def test_an_artifact_that_is_removed_is_served_on(artifact: Path, key: bytes) -> None:
+def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:
     served = Artifacts(artifact, key)
     assert served.current().has_open_files
     shutil.rmtree(artifact)
@@ -127,7 +121,7 @@ def test_an_artifact_that_is_removed_is_served_on(artifact: Path, key: bytes) ->
     assert served.current().get("guides/retries.md").text()
 
 
-def test_a_link_that_leads_to_another_artifact_swaps_it(
+def test_changed_symlink_swaps_the_artifact(
     artifact: Path, build_out: Build, key: bytes, tmp_path: Path
 ) -> None:
     releases = [tmp_path / "first", tmp_path / "second", tmp_path / "third"]
@@ -151,7 +145,7 @@ def test_a_link_that_leads_to_another_artifact_swaps_it(
     assert old.get("notes/plain.md").text()
 
 
-def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: bytes) -> None:
+def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes) -> None:
     served = Artifacts(artifact, key)
     toolbox = Toolbox.for_changing_index(served.current, served.latest, None)
     listed = toolbox.definitions()
@@ -169,18 +163,18 @@ def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: b
     assert not toolbox.call("search_docs", {"query": "retries"}, client="tester").is_error
 
 
-def test_one_that_is_wrong_at_the_start_is_refused(artifact: Path, key: bytes) -> None:
+def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> None:
     (artifact / METADATA).unlink()
     with pytest.raises(NotAnArtifact):
         Artifacts(artifact, key)
 
 
 @pytest.mark.slow
-def test_readers_of_all_kinds_while_a_builder_swaps(artifact: Path, build_out: Build, key: bytes) -> None:
-    """A call's hits and the texts it reads are of one artifact, whatever is built meanwhile."""
+def test_concurrent_readers_see_one_artifact_per_call(artifact: Path, build_out: Build, key: bytes) -> None:
+    """A call's hits and texts are of one artifact while others are built."""
     ended = threading.Event()
     wrong: list[str] = []
-    asked = [0]
+    call_count = [0]
 
     def read(key: bytes | None) -> None:
         try:
@@ -191,7 +185,7 @@ def test_readers_of_all_kinds_while_a_builder_swaps(artifact: Path, build_out: B
                     text = index.get(hit.chunk_id).text()
                     if hit.heading not in text:
                         wrong.append(f"{hit.heading} is not in {text}")
-                asked[0] += 1
+                call_count[0] += 1
         except Exception as error:  # a thread's error would be lost
             wrong.append(repr(error))
 
@@ -204,5 +198,5 @@ def test_readers_of_all_kinds_while_a_builder_swaps(artifact: Path, build_out: B
     for reader in readers:
         reader.join()
     assert wrong == []
-    assert asked[0]
+    assert call_count[0]
     assert FrozenIndex(open_artifact(artifact, key)).search("number").hits

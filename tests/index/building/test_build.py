@@ -1,4 +1,4 @@
-"""Building: the same index from one process or several, and no child that outlives its parent."""
+"""Build: one or several processes give the same index, and no child outlives its parent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
 from tests.index.pages import page, segment
-from tests.index.segments.test_merge import alike
+from tests.index.segments.test_merge import are_equal
 from tests.index.sources import Chatty, Failing, Lost, Numbered
 from tests.loops import loop_over
 
@@ -30,12 +30,12 @@ SOURCE = Numbered(300)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def whole(built: BuiltSegments) -> bool:
-    """Whether these are the documents of the source, each once."""
+def is_complete(built: BuiltSegments) -> bool:
+    """Return True if the segments contain each document of the source once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
     wanted = segment(found for found in pages if isinstance(found, IndexedDocument))
     lost = {found.path: found.blob for found in pages if isinstance(found, UnreadableDocument)}
-    return built.unreadable == lost and alike(
+    return built.unreadable == lost and are_equal(
         merge([SegmentReader.of(one) for one in built.segments]), wanted
     )
 
@@ -44,10 +44,10 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
     built = build_in_processes(SOURCE, None)
     assert len(built.segments) == 1
     assert built.segments[0].stamp is None
-    assert whole(built)
+    assert is_complete(built)
 
 
-def test_a_segment_is_written_whenever_enough_postings_are_held(tmp_path: Path) -> None:
+def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     builder = Builder(tmp_path, limit=1)
     big = "word" * 300_000
     for number in range(3):
@@ -57,18 +57,18 @@ def test_a_segment_is_written_whenever_enough_postings_are_held(tmp_path: Path) 
     assert [one.path(0) for one in made] == ["0.md", "1.md", "2.md"]
 
 
-def test_nothing_makes_no_segment(tmp_path: Path) -> None:
+def test_no_documents_give_no_segment(tmp_path: Path) -> None:
     assert build_segments([], tmp_path) == BuiltSegments((), {})
     assert build_in_processes(Numbered(0), tmp_path, processes=2) == BuiltSegments((), {})
 
 
 @loop_over("paths", ["ba", "aa"])
-def test_pages_come_in_order(paths: Sequence[str]) -> None:
+def test_documents_out_of_order_are_refused(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
         build_segments(page(path, "# A\n") for path in paths)
 
 
-def test_the_garbage_collector_runs_again_after_a_failure() -> None:
+def test_garbage_collector_is_enabled_after_a_failure() -> None:
     def pages() -> Iterator[IndexedDocument]:
         assert not gc.isenabled()
         yield page("a.md", "# A\n")
@@ -81,64 +81,60 @@ def test_the_garbage_collector_runs_again_after_a_failure() -> None:
 
 @pytest.mark.process
 def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
-    told: list[tuple[int, int, str]] = []
-    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *found: told.append(found))
-    assert whole(built)
+    reports: list[tuple[int, int, str]] = []
+    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *found: reports.append(found))
+    assert is_complete(built)
     assert {f"MAIN_{one.id}.flat" for one in built.segments} == {file.name for file in tmp_path.iterdir()}
     assert all(one.is_untouched() and one.checksum for one in built.segments)
-    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
-    assert told[-1] == (300, 300, "Indexing documents")
+    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+    assert reports[-1] == (300, 300, "Indexing documents")
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [0, signal.SIGKILL, signal.SIGSTOP])
-def test_what_a_child_does_not_finish_is_done_here(
+def test_parent_finishes_the_work_of_a_failed_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     if number == signal.SIGSTOP:
         monkeypatch.setattr("index.building.worker._TIMEOUT_S", 3.0)
-    assert whole(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
+    assert is_complete(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
 
 
-def test_without_room_for_another_process_one_builds_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
-    assert whole(build_in_processes(SOURCE, tmp_path, processes=3))
+    assert is_complete(build_in_processes(SOURCE, tmp_path, processes=3))
 
 
 @pytest.mark.process
-def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:
+def test_failure_in_parent_ends_child_processes(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         build_in_processes(Lost(300), tmp_path, processes=2)
     assert multiprocessing.active_children() == []
 
 
-def test_a_process_that_another_one_started_builds_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_child_process_builds_without_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
     monkeypatch.setattr(building, "MIN_DOCUMENTS_FOR_CHILDREN", 1)
     assert len(build_in_processes(SOURCE, tmp_path).segments) == 1
 
 
 @pytest.mark.process
-def test_children_write_nothing_to_the_standard_output(
+def test_child_processes_write_nothing_to_standard_output(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert whole(build_in_processes(Chatty(300), tmp_path, processes=2))
+    assert is_complete(build_in_processes(Chatty(300), tmp_path, processes=2))
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Return a process that builds for ever, after its child has begun to do so too."""
+    """Yield a process that builds endlessly, after its child has begun too."""
     (tmp_path / "index").mkdir()
     code = (
-        # What a shell runs in the background ignores Ctrl-C, and so would this.
+        # A background job of a shell ignores Ctrl-C, and so would this process.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
         "from tests.index.sources import Endless\n"
@@ -158,15 +154,15 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.process
-def test_children_end_when_their_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
+def test_child_processes_end_when_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
     endless.kill()
-    # Whoever is left would hold its end of the pipe open.
+    # A remaining child would hold its end of the pipe open.
     endless.communicate(timeout=60)
 
 
 @pytest.mark.process
-def test_ctrl_c_is_heard_by_the_parent_alone(endless: subprocess.Popen[bytes]) -> None:
-    """A terminal sends it to all processes; the child says nothing of it."""
+def test_only_the_parent_reports_ctrl_c(endless: subprocess.Popen[bytes]) -> None:
+    """A terminal sends Ctrl-C to all processes; the child prints nothing."""
     os.killpg(endless.pid, signal.SIGINT)
     _, errors = endless.communicate(timeout=60)
     assert errors.count(b"Traceback") == 1

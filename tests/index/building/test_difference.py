@@ -1,4 +1,4 @@
-"""What an index takes in between two commits: what changed, and what a manifest says anew."""
+"""The difference between two commits: changed documents, and documents with new metadata of manifests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def between(repo: Repo, base: str) -> Difference | None:
     return diff_snapshots(at(repo, base), at(repo))
 
 
-def taken_in(repo: Repo, base: str) -> list[str]:
+def updated_paths(repo: Repo, base: str) -> list[str]:
     found = between(repo, base)
     assert found is not None
     return sorted(found.upserts)
@@ -36,7 +36,7 @@ def base(repo: Repo) -> str:
     return repo.commit({"docyard.toml": DECLARED, "a.md": "# A\n", "guides/deep/b.md": "# B\n"})
 
 
-def test_documents_that_changed_or_went(repo: Repo, base: str) -> None:
+def test_difference_lists_changed_and_deleted_documents(repo: Repo, base: str) -> None:
     repo.git("rm", "-q", "guides/limits.md")
     repo.commit({"a.md": "# Other\n", "c.md": "# C\n"})
     found = between(repo, base)
@@ -45,30 +45,30 @@ def test_documents_that_changed_or_went(repo: Repo, base: str) -> None:
     )
 
 
-def test_a_manifest_brings_only_what_it_says_anew(repo: Repo, base: str) -> None:
+def test_changed_manifest_updates_only_documents_with_new_values(repo: Repo, base: str) -> None:
     repo.commit({"guides/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
     below = ["guides/deep/b.md", "guides/limits.md", "guides/retries.md"]
-    assert taken_in(repo, base) == below
+    assert updated_paths(repo, base) == below
 
     before = repo.commit({"guides/deep/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
-    assert taken_in(repo, base) == below
+    assert updated_paths(repo, base) == below
 
     repo.commit({"guides/.taxonomy.toml": "# other words\n[metadata]\nlanguage = 'go'\n"})
-    assert taken_in(repo, before) == []
+    assert updated_paths(repo, before) == []
 
     override = "[[override]]\nmatch = 'l*'\nmetadata = { scope = 'x' }\n"
     repo.commit({"guides/.taxonomy.toml": f"[metadata]\nlanguage = 'go'\n{override}"})
-    assert taken_in(repo, before) == ["guides/limits.md"]
+    assert updated_paths(repo, before) == ["guides/limits.md"]
 
     before = repo.head()
     repo.git("rm", "-q", "guides/.taxonomy.toml")
     repo.commit({})
-    assert taken_in(repo, before) == ["guides/limits.md", "guides/retries.md"]
+    assert updated_paths(repo, before) == ["guides/limits.md", "guides/retries.md"]
 
 
-def test_the_top_manifest_governs_all(repo: Repo, base: str) -> None:
+def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base: str) -> None:
     repo.commit({".taxonomy.toml": "[metadata]\nscope = 'x'\n", "guides/deep/.taxonomy.toml": ""})
-    assert taken_in(repo, base) == [path for path in at(repo).documents if path != "guides/deep/b.md"]
+    assert updated_paths(repo, base) == [path for path in at(repo).documents if path != "guides/deep/b.md"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_top_manifest_governs_all(repo: Repo, base: str) -> None:
         (DECLARED + "[corpus]\ndescription = 'All'\n", False),
     ],
 )
-def test_settings_that_change_what_is_read_ask_for_a_rebuild(
+def test_settings_that_change_parsing_require_a_rebuild(
     repo: Repo, base: str, settings: str, is_rebuilt: bool
 ) -> None:
     repo.commit({"docyard.toml": settings})
@@ -91,35 +91,37 @@ def test_settings_that_change_what_is_read_ask_for_a_rebuild(
     assert found is None if is_rebuilt else found == Difference({}, ())
 
 
-def test_what_is_no_longer_selected_goes(repo: Repo, base: str) -> None:
+def test_documents_excluded_by_settings_are_deleted(repo: Repo, base: str) -> None:
     repo.commit({"docyard.toml": 'exclude = ["guides"]\n' + DECLARED})
     assert between(repo, base) == Difference(
         {}, ("guides/deep/b.md", "guides/limits.md", "guides/retries.md")
     )
 
 
-def test_over_a_third_of_many_is_built_anew(repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_a_third_of_changed_documents_require_a_rebuild(
+    repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
-    assert taken_in(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
+    assert updated_paths(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
     monkeypatch.setattr(module, "_MAX_INCREMENTAL", 2)
     assert between(repo, base) is None
 
 
-def test_a_description_alone_is_told_without_taking_anything_in(repo: Repo, base: str) -> None:
+def test_changed_description_updates_metadata_without_indexing(repo: Repo, base: str) -> None:
     index = SearchIndex(Workspace.open(repo.path))
     index.follow()
     segments = index.status().segments
     repo.commit({"docyard.toml": "[taxonomy.language]\ndescription = 'By language.'\n[taxonomy.scope]\n"})
     index.follow()
-    told = index.metadata()
-    assert told is not None
-    assert told.taxonomy["language"].description == "By language."
-    assert told.stats.source_commit == repo.head()
+    metadata = index.metadata()
+    assert metadata is not None
+    assert metadata.taxonomy["language"].description == "By language."
+    assert metadata.stats.source_commit == repo.head()
     assert index.status().segments == segments
 
 
 def chunks(index: SearchIndex) -> tuple[object, object]:
-    """Every section with its values, and the values of every key with their numbers."""
+    """Return every section with its values, and the values of every key with their counts."""
     hits = index.search("common", limit=50).hits
     return sorted((hit.chunk_id, tuple(hit.metadata.items())) for hit in hits), {
         key: dict(values) for key, values in index.values().items()
@@ -127,8 +129,8 @@ def chunks(index: SearchIndex) -> tuple[object, object]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_index_that_followed_has_the_values_of_one_built_anew(repo: Repo, seed: int) -> None:
-    """Documents, manifests and settings change at random; after each commit the two are the same."""
+def test_incrementally_updated_index_equals_rebuilt_index(repo: Repo, seed: int) -> None:
+    """Documents, manifests and settings change at random; at the end both indexes are equal."""
     chance = Random(seed)
     folders = ("", "guides/", "guides/deep/", "notes/")
     repo.commit({"docyard.toml": DECLARED})

@@ -1,4 +1,4 @@
-"""Inversion: the posting lists of pages are what `weigh_section_terms` says of each section."""
+"""Inversion: the posting lists of pages equal `weigh_section_terms` of each section."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
 
 
 @given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
-def test_lists_are_what_the_sections_hold_in_whichever_batches(
+def test_posting_lists_equal_section_weights_for_any_batch_size(
     pages: list[IndexedDocument], size: int, limit: int, at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -84,14 +84,14 @@ def test_lists_are_what_the_sections_hold_in_whichever_batches(
 
 
 @given(PAGES)
-def test_a_vocabulary_serves_many_inversions(pages: list[IndexedDocument]) -> None:
+def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDocument]) -> None:
     for page in pages:
         inversion = Inversion()
         inversion.add(page)
         assert weights_of(inversion.finish()) == expected([page])
 
 
-def test_what_is_longer_than_a_batch_leaves_no_words_behind() -> None:
+def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
     known = shared_vocabulary().size
     inversion = Inversion(batch=1)
     inversion.add(page_of("first of all"))
@@ -101,14 +101,14 @@ def test_what_is_longer_than_a_batch_leaves_no_words_behind() -> None:
     assert known <= shared_vocabulary().size == first
 
 
-def test_nothing_gives_nothing() -> None:
+def test_no_documents_give_empty_posting_lists() -> None:
     inverted = Inversion().finish()
     assert inverted.terms == []
     assert inverted.starts.tolist() == [0]
     assert [len(array) for array in (inverted.ids, inverted.weights, inverted.lengths)] == [0, 0, 0]
 
 
-def test_a_section_without_words_is_numbered_too() -> None:
+def test_section_without_words_gets_a_number() -> None:
     inversion = Inversion()
     inversion.add(page_of("# ...\n\n## b\n\n## d"))
     inversion.add(page_of("# ..."))
@@ -122,7 +122,7 @@ def test_sections_are_numbered_by_key() -> None:
     assert titles == [b"\0text", b"\0one", b"\0three", b"\0two"]
 
 
-def test_weights_are_capped_when_they_are_added_up() -> None:
+def test_added_weights_are_capped() -> None:
     inversion = Inversion()
     inversion.add(page_of("# word\n\n" + "word " * 254 + "\n\n# " + "word " * 10_000))
     inverted = inversion.finish()
@@ -130,7 +130,7 @@ def test_weights_are_capped_when_they_are_added_up() -> None:
     assert inverted.lengths.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
 
 
-def test_a_long_heading_is_not_repeated_in_full_in_each_section_below() -> None:
+def test_long_heading_is_truncated_in_sections_below() -> None:
     heading = " ".join(f"w{number}" for number in range(1000))
     inversion = Inversion()
     page = page_of(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
@@ -140,7 +140,7 @@ def test_a_long_heading_is_not_repeated_in_full_in_each_section_below() -> None:
     assert [len(weights) for weights in found] == [1000, 28, 1000, 28]
 
 
-def test_postings_count_what_is_held() -> None:
+def test_posting_count_grows_with_each_document() -> None:
     inversion = Inversion(batch=1)
     inversion.add(page_of("one two\n\nthree"))
     assert inversion.postings == 3
@@ -148,7 +148,7 @@ def test_postings_count_what_is_held() -> None:
     assert inversion.postings == 4
 
 
-def test_postings_keep_high_sections_and_terms() -> None:
+def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
     top = inversion.CAPACITY - 1
     terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
     packed = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
@@ -162,7 +162,7 @@ def test_postings_keep_high_sections_and_terms() -> None:
     assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
 
 
-def test_more_sections_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_sections_than_capacity_raise_overflow_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.building.inversion.CAPACITY", 2)
     inversion = Inversion(batch=1)
     with pytest.raises(OverflowError, match="limit 2"):

@@ -1,4 +1,4 @@
-"""Pages that are at hand are used again, and what is made of them and the rest is small and whole."""
+"""Overlays: cached pages are reused, and the remaining pages are added in compact segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from index.overlays import CachedParts, add_remaining, reuse_pages
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from tests.index.pages import page, segment
-from tests.index.segments.test_merge import alike
+from tests.index.segments.test_merge import are_equal
 
 PAGES = {
     path: page(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n") for path in ("a.md", "b.md", "c.md")
@@ -20,7 +20,7 @@ BLOBS = {path: found.blob for path, found in PAGES.items()}
 
 
 def nothing(path: str) -> Mapping[str, tuple[str, ...]]:
-    """No manifest says anything."""
+    """Return no values, as without manifests."""
     return {}
 
 
@@ -33,31 +33,31 @@ def live(parts: Iterable[SegmentReader]) -> list[str]:
     )
 
 
-def test_a_document_of_the_same_path_blob_and_manifests_is_taken() -> None:
+def test_document_with_same_path_blob_and_manifests_is_reused() -> None:
     part = SegmentReader.of(segment(PAGES.values()))
     wanted = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
-    taken = reuse_pages(wanted, nothing, [CachedParts([part], nothing)])
-    assert live(taken.parts) == ["a.md"]
-    assert taken.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    reused = reuse_pages(wanted, nothing, [CachedParts([part], nothing)])
+    assert live(reused.parts) == ["a.md"]
+    assert reused.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
 
-def test_what_manifests_say_otherwise_or_are_not_known_to_say_is_not_taken() -> None:
+def test_documents_with_other_or_unknown_facets_are_not_reused() -> None:
     part = SegmentReader.of(segment(PAGES.values()))
-    said = {"a.md": {"language": ("go",)}, "b.md": {}}
-    taken = reuse_pages(BLOBS, nothing, [CachedParts([part], said.get)])
-    assert live(taken.parts) == ["b.md"]
-    assert sorted(taken.remaining) == ["a.md", "c.md"]
+    known_values = {"a.md": {"language": ("go",)}, "b.md": {}}
+    reused = reuse_pages(BLOBS, nothing, [CachedParts([part], known_values.get)])
+    assert live(reused.parts) == ["b.md"]
+    assert sorted(reused.remaining) == ["a.md", "c.md"]
 
 
-def test_each_is_taken_once_and_never_from_the_dead() -> None:
+def test_each_live_document_is_reused_once() -> None:
     first = SegmentReader.of(segment(PAGES.values()), [0])
     second = SegmentReader.of(segment([PAGES["a.md"], PAGES["b.md"]]))
-    taken = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
-    assert [live([part]) for part in taken.parts] == [["b.md", "c.md"], ["a.md"]]
-    assert taken.remaining == {}
+    reused = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
+    assert [live([part]) for part in reused.parts] == [["b.md", "c.md"], ["a.md"]]
+    assert reused.remaining == {}
 
 
-def test_a_little_of_a_large_segment_is_not_worth_keeping_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "SMALL", 10)
     pages = [page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = SegmentReader.of(segment(pages))
@@ -67,7 +67,7 @@ def test_a_little_of_a_large_segment_is_not_worth_keeping_it(monkeypatch: pytest
     assert live(reuse_pages(more, nothing, [CachedParts([part], nothing)]).parts) == sorted(more)
 
 
-def test_small_parts_become_one_that_keeps_nothing_dead() -> None:
+def test_small_segments_are_merged_without_deleted_documents() -> None:
     part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     lost = UnreadableDocument("x.md", "1" * 40)
     rest: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], lost]
@@ -75,10 +75,10 @@ def test_small_parts_become_one_that_keeps_nothing_dead() -> None:
     assert unreadable == {"x.md": "1" * 40}
     [joined] = parts
     assert not joined.dead_pages
-    assert alike(joined.segment, segment(PAGES.values()))
+    assert are_equal(joined.segment, segment(PAGES.values()))
 
 
-def test_large_parts_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "SMALL", 2)
     part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     parts, _ = add_remaining([part], [PAGES["b.md"]])
@@ -86,5 +86,5 @@ def test_large_parts_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert live(parts) == ["b.md", "c.md"]
 
 
-def test_nothing_is_made_of_nothing() -> None:
+def test_no_documents_give_no_segments() -> None:
     assert add_remaining([], []) == ((), {})

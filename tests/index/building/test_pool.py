@@ -1,4 +1,4 @@
-"""Blocks of work are all done, whatever becomes of the processes that they are handed to."""
+"""All blocks of work are done, even if worker processes fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _squared(block: int) -> int:
 
 
 def _dying_at(here: int, last: int, block: int) -> int:
-    """Squares a block; another process than `here` is killed at the block `last`."""
+    """Square a block; kill the process at the block `last` unless it is `here`."""
     if block == last and os.getpid() != here:
         os.kill(os.getpid(), signal.SIGKILL)
     return block * block
@@ -41,32 +41,32 @@ def _mark(block: int) -> str | None:
 
 
 @loop_over("processes", [0, 1, 3])
-def test_each_block_is_done_once(processes: int) -> None:
+def test_each_block_is_processed_once(processes: int) -> None:
     assert sorted(process_map(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
 
 
 @loop_over("last", [0, 7])
-def test_what_a_killed_process_had_is_done_here(last: int) -> None:
+def test_block_of_a_killed_process_is_done_in_parent(last: int) -> None:
     work = partial(_dying_at, HERE, last)
     assert sorted(process_map(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]
 
 
-def test_an_error_of_the_work_is_raised_here() -> None:
+def test_error_in_worker_is_raised_in_parent() -> None:
     with pytest.raises(ValueError, match="no 5"):
         list(process_map(_failing, iter([5, 6]), 1))
 
 
-def test_each_process_begins_as_it_is_told() -> None:
+def test_initializer_runs_in_each_process() -> None:
     assert list(process_map(_mark, iter([1]), 1, partial(_marked, "begun"))) == [(1, "begun")]
 
 
-def test_no_blocks_and_more_processes_than_blocks() -> None:
+def test_fewer_blocks_than_processes_are_all_done() -> None:
     assert list(process_map(_squared, iter(()), 2)) == []
     assert list(process_map(_squared, iter([3]), 2)) == [(3, 9)]
 
 
 class _Deadly:
-    """Kills another process that reads it."""
+    """An object that kills another process when it is unpickled there."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _die_elsewhere, (HERE,)
@@ -81,8 +81,8 @@ def _weighed(deadly: object, weight: bytes, block: int) -> int:
     return block * block
 
 
-def test_a_process_that_dies_as_it_is_told_its_work_stops_nothing() -> None:
-    """More is sent to it than the system keeps for one that does not read."""
+def test_worker_killed_while_receiving_work_loses_no_block() -> None:
+    """The data sent exceed the pipe buffer of a process that does not read."""
     work = partial(_weighed, _Deadly(), bytes(1_000_000))
     assert sorted(process_map(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
 
@@ -93,7 +93,7 @@ def _stopping(here: int, block: int) -> int:
     return block * block
 
 
-def test_what_stopped_processes_had_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_stopped_processes_are_done_in_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.pool._TIMEOUT_S", 3.0)
     assert sorted(process_map(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
     assert multiprocessing.active_children() == []

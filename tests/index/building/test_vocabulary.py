@@ -27,44 +27,44 @@ def read(known: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list
 
 
 @given(st.lists(TEXTS, max_size=4))
-def test_raw_tokens_lead_to_their_terms_however_often_they_are_asked_for(batches: list[list[bytes]]) -> None:
+def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) -> None:
     known = Vocabulary()
     for texts in batches:
         raws = split_raw_tokens(texts)
         expected = [expand_raw(raw) for raw in raws]
-        spoken = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
-        assert read(known, raws, stop_words=False) == spoken
+        without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
+        assert read(known, raws, stop_words=False) == without_stop_words
         assert list(map(sorted, read(known, raws, stop_words=True))) == list(map(sorted, expected))
 
 
-def test_a_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bytes] = []
+def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysed: list[bytes] = []
 
     def analyse(raws: Sequence[bytes]) -> list[list[str]]:
-        asked.extend(raws)
+        analysed.extend(raws)
         return expand_raws(raws)
 
     monkeypatch.setattr(vocabulary, "expand_raws", analyse)
     known = Vocabulary()
     for _ in range(3):
         known.numbers([b"retries", BREAK, b"Retry", b"retries"])
-    assert asked == [BREAK, b"retries", b"Retry"]
+    assert analysed == [BREAK, b"retries", b"Retry"]
 
 
-def test_the_break_between_texts_has_number_0_and_no_terms() -> None:
+def test_break_token_has_number_0_and_no_terms() -> None:
     known = Vocabulary()
     assert known.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
     assert read(known, [BREAK], stop_words=True) == [[]]
 
 
-def test_a_term_of_a_field_is_none_of_the_text() -> None:
+def test_field_term_differs_from_equal_text_term() -> None:
     known = Vocabulary()
     tag, word = known.term("tags", "sdk"), known.terms(known.numbers([b"sdk"]), stop_words=False)[0]
     assert known.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
     assert known.term("tags", "sdk") == tag
 
 
-def test_threads_share_one_vocabulary() -> None:
+def test_concurrent_threads_get_correct_terms() -> None:
     known = Vocabulary()
     words = [[b"w%d" % (i * step % 500) for i in range(2000)] for step in range(1, 9)]
     with ThreadPoolExecutor(8) as threads:
@@ -74,7 +74,7 @@ def test_threads_share_one_vocabulary() -> None:
             assert terms == [[raw.decode()] for raw in raws]
 
 
-def test_the_process_forgets_a_full_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Vocabulary(limit=2000)
     monkeypatch.setattr(vocabulary, "_shared", full)
     assert shared_vocabulary() is full

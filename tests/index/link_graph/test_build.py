@@ -1,4 +1,4 @@
-"""Every document's links are read in other processes, and the rows are the same."""
+"""Rows of links are equal whether child processes or this one read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.mark.process
 @pytest.mark.parametrize("is_waited_for", [True, False])
-def test_wherever_they_are_read_the_rows_are_the_same(
+def test_rows_read_in_child_processes_equal_rows_read_here(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
@@ -30,17 +30,20 @@ def test_wherever_they_are_read_the_rows_are_the_same(
     here = sorted(read_rows(found, documents), key=lambda row: row.path)
     assert len(here) == len(FILES)
     monkeypatch.setattr(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1)
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     elsewhere: list[DocumentRow] = list(
         read_rows(
-            found, documents, lambda done, total, _: told.append((done, total)), is_waited_for=is_waited_for
+            found,
+            documents,
+            lambda done, total, _: reports.append((done, total)),
+            is_waited_for=is_waited_for,
         )
     )
     assert sorted(elsewhere, key=lambda row: row.path) == here
-    assert told[-1] == (300, 300)
+    assert reports[-1] == (300, 300)
 
 
-def test_what_cannot_be_read_may_link_anywhere_and_what_is_no_text_nowhere(repo: Repo) -> None:
+def test_oversized_document_may_link_anywhere_lfs_pointer_nowhere(repo: Repo) -> None:
     repo.commit(
         {
             "docyard.toml": "[limits]\ndocument_bytes = 1000\n",

@@ -1,4 +1,4 @@
-"""The link graph follows its branch, and a document that it does not know is never left out."""
+"""The link graph follows its branch, and never omits a document that it has not read."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def workspace(repo: Repo) -> Workspace:
     return Workspace.open(repo.path)
 
 
-def opened(workspace: Workspace) -> LinkGraph:
-    """Return the graph as another process would open it."""
+def open_graph(workspace: Workspace) -> LinkGraph:
+    """Open the graph as another process would."""
     return SearchIndex(workspace).links
 
 
 @pytest.fixture
 def graph(workspace: Workspace) -> Iterator[LinkGraph]:
-    graph = opened(workspace)
+    graph = open_graph(workspace)
     yield graph
     graph.close()
 
 
 def known(graph: LinkGraph, workspace: Workspace, commit: str | None = None) -> dict[str, object]:
-    """Which documents link to each document and folder, and by which links."""
+    """Return for each document and folder the documents that link to it, with their links."""
     snapshot = workspace.snapshot(commit)
     places = {path for document in snapshot.documents for path in (document, document.rpartition("/")[0])}
     return {path: graph.records(snapshot, path) for path in sorted(places)}
 
 
 def fresh(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
-    """Return the same, read in memory from nothing."""
+    """Return the same from a fresh graph in memory."""
     graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
         graph.follow(workspace.snapshot(commit))
@@ -70,10 +70,10 @@ def file_of(repo: Repo) -> Path:
 
 
 def sources(graph: LinkGraph, workspace: Workspace, path: str) -> list[str]:
-    return list(graph.linking_to(workspace.snapshot(), [path]))
+    return list(graph.find_linking_documents(workspace.snapshot(), [path]))
 
 
-def test_who_links_to_what_is_known(graph: LinkGraph, workspace: Workspace) -> None:
+def test_graph_returns_linking_documents_and_references(graph: LinkGraph, workspace: Workspace) -> None:
     graph.follow(workspace.snapshot())
     assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     assert sources(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
@@ -86,9 +86,7 @@ def test_who_links_to_what_is_known(graph: LinkGraph, workspace: Workspace) -> N
     ]
 
 
-def test_a_long_record_is_read_once_and_again_when_it_is_another(
-    graph: LinkGraph, workspace: Workspace, repo: Repo
-) -> None:
+def test_long_record_is_read_again_after_change(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"toc.md": "\n".join(f"- [x](docs/c.md#{number}) [y](b.md)" for number in range(150))})
     graph.follow(workspace.snapshot())
     for ending in ("", "- [z](b.md)\n"):
@@ -100,29 +98,25 @@ def test_a_long_record_is_read_once_and_again_when_it_is_another(
             assert links == ["b.md"] * (150 + bool(ending))
 
 
-def test_before_every_document_was_read_the_documents_are_looked_at(
-    graph: LinkGraph, workspace: Workspace
-) -> None:
+def test_documents_are_scanned_before_the_graph_is_built(graph: LinkGraph, workspace: Workspace) -> None:
     assert graph.records(workspace.snapshot(), "a.md") is None
     assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
 
 
-def test_an_edit_is_followed_when_the_graph_is_asked(
-    graph: LinkGraph, workspace: Workspace, repo: Repo
-) -> None:
+def test_query_updates_the_graph_after_an_edit(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     graph.follow(workspace.snapshot())
     repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})
     assert sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
     with closing(LinkStore(file_of(repo))) as store:
-        standing = store.read_state()
-        assert standing is not None
-        assert standing.commit == repo.head()
+        state = store.read_state()
+        assert state is not None
+        assert state.commit == repo.head()
 
 
-def test_followed_edit_by_edit_it_is_as_read_from_nothing(workspace: Workspace, repo: Repo) -> None:
+def test_incrementally_updated_graph_equals_a_fresh_graph(workspace: Workspace, repo: Repo) -> None:
     chance = random.Random(7)
     names = [*WORDS, "docs/d.md", "e/index.md", "e/f.md"]
-    graph = opened(workspace)
+    graph = open_graph(workspace)
     graph.follow(workspace.snapshot())
     commits = [repo.head()]
     for number in range(12):
@@ -141,21 +135,21 @@ def test_followed_edit_by_edit_it_is_as_read_from_nothing(workspace: Workspace, 
         other = chance.choice(commits)
         assert known(graph, workspace, other) == fresh(workspace, other)
     graph.close()
-    assert known(opened(workspace), workspace) == fresh(workspace)
+    assert known(open_graph(workspace), workspace) == fresh(workspace)
 
 
-def test_another_commit_is_answered_for_without_moving_the_graph(
+def test_query_at_another_commit_does_not_move_the_graph(
     graph: LinkGraph, workspace: Workspace, repo: Repo
 ) -> None:
     first = repo.head()
     repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
     graph.follow(workspace.snapshot())
     old = workspace.snapshot(first)
-    assert list(graph.linking_to(old, ["a.md"])) == ["a.md", "b.md", "docs/c.md"]
+    assert list(graph.find_linking_documents(old, ["a.md"])) == ["a.md", "b.md", "docs/c.md"]
     assert sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
 
 
-def test_a_branch_that_was_reset_is_followed_back(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+def test_reset_of_the_branch_restores_old_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     before = fresh(workspace)
     repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
     graph.follow(workspace.snapshot())
@@ -163,23 +157,21 @@ def test_a_branch_that_was_reset_is_followed_back(graph: LinkGraph, workspace: W
     assert known(graph, workspace) == before
 
 
-def test_from_a_commit_that_is_gone_every_document_is_read_anew(
-    graph: LinkGraph, workspace: Workspace, repo: Repo
-) -> None:
+def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"b.md": "# B\n"})
     graph.follow(workspace.snapshot())
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
     again = Workspace.open(repo.path)
-    lost = opened(again)
+    lost = open_graph(again)
     assert lost.records(again.snapshot(), "a.md") is None
     assert sources(lost, again, "a.md") == ["a.md", "b.md", "docs/c.md"]
     lost.follow(again.snapshot())
     assert known(lost, again) == fresh(again)
 
 
-def test_other_rules_make_other_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+def test_changed_link_rules_change_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     repo.commit({"wiki.md": "[[c]]\n"})
     graph.follow(workspace.snapshot())
     assert "wiki.md" not in sources(graph, workspace, "docs/c.md")
@@ -190,40 +182,40 @@ def test_other_rules_make_other_links(graph: LinkGraph, workspace: Workspace, re
     assert "wiki.md" in sources(graph, workspace, "docs/c.md")
 
 
-def test_a_file_that_is_removed_is_made_again(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
+def test_removed_graph_file_is_recreated(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     graph.follow(workspace.snapshot())
     for file in file_of(repo).parent.glob("links*"):
         file.unlink()
     assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     graph.follow(workspace.snapshot())
-    assert known(opened(workspace), workspace) == fresh(workspace)
+    assert known(open_graph(workspace), workspace) == fresh(workspace)
 
 
-def test_a_repository_that_moves_takes_its_graph_along_or_makes_another(
+def test_moved_repository_reuses_its_graph_and_copy_does_not(
     graph: LinkGraph, workspace: Workspace, repo: Repo, tmp_path: Path
 ) -> None:
     graph.follow(workspace.snapshot())
     repo.path.rename(tmp_path / "moved")
     moved = Workspace.open(tmp_path / "moved")
-    other = opened(moved)
+    other = open_graph(moved)
     assert other.records(moved.snapshot(), "a.md") is not None
     shutil.copytree(tmp_path / "moved", tmp_path / "copied")
     copied = Workspace.open(tmp_path / "copied")
-    assert opened(copied).records(copied.snapshot(), "a.md") is None
+    assert open_graph(copied).records(copied.snapshot(), "a.md") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_where_nothing_can_be_written_it_is_kept_elsewhere(workspace: Workspace, repo: Repo) -> None:
+def test_unwritable_git_directory_stores_the_graph_elsewhere(workspace: Workspace, repo: Repo) -> None:
     (repo.path / ".git").chmod(0o500)
     try:
-        graph = opened(workspace)
+        graph = open_graph(workspace)
         graph.follow(workspace.snapshot())
         assert known(graph, workspace) == fresh(workspace)
     finally:
         (repo.path / ".git").chmod(0o700)
 
 
-def test_where_no_place_is_private_it_is_kept_in_memory(workspace: Workspace, tmp_path: Path) -> None:
+def test_graph_without_private_folder_stays_in_memory(workspace: Workspace, tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
     graph = LinkGraph(workspace, IndexLocation(lambda: "x", lambda name: [blocked]))
@@ -232,28 +224,28 @@ def test_where_no_place_is_private_it_is_kept_in_memory(workspace: Workspace, tm
         assert known(graph, workspace) == fresh(workspace)
 
 
-def test_a_tree_without_documents_is_known_too(tmp_path: Path) -> None:
+def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
     repo = normal(tmp_path / "none", {"code.py": "1\n"})
     workspace = Workspace.open(repo.path)
-    with closing(opened(workspace)) as graph:
+    with closing(open_graph(workspace)) as graph:
         graph.follow(workspace.snapshot())
         assert graph.records(workspace.snapshot(), "a.md") == []
 
 
 def _follow(path: Path, rounds: int) -> None:
     workspace = Workspace.open(path)
-    with closing(opened(workspace)) as graph:
+    with closing(open_graph(workspace)) as graph:
         for _ in range(rounds):
             graph.follow(workspace.snapshot())
 
 
 @pytest.mark.process
-def test_processes_share_it(repo: Repo, workspace: Workspace) -> None:
+def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=_follow, args=(repo.path, 40)) for _ in range(2)]
     for other in others:
         other.start()
-    with closing(opened(workspace)) as graph:
+    with closing(open_graph(workspace)) as graph:
         for number in range(10):
             repo.commit({f"new-{number}.md": "[a](a.md)\n"})
             graph.follow(workspace.snapshot())
@@ -264,8 +256,6 @@ def test_processes_share_it(repo: Repo, workspace: Workspace) -> None:
         assert known(graph, workspace) == fresh(workspace)
 
 
-def test_a_thread_of_its_own_reads_them_and_ends_when_it_is_closed(
-    graph: LinkGraph, workspace: Workspace
-) -> None:
+def test_background_thread_builds_the_graph(graph: LinkGraph, workspace: Workspace) -> None:
     graph.begin(workspace.snapshot()).join()
     assert graph.records(workspace.snapshot(), "a.md") is not None

@@ -1,4 +1,4 @@
-"""What is kept of links is checked when it is opened: whatever was changed is seen, or says the same."""
+"""The link store is verified when it is opened: a changed byte is detected or harmless."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def contents(store: LinkStore) -> object:
     return store.read_state(), [store.linking([key]) for key in KEYS]
 
 
-def test_what_was_put_there_is_found(file: Path) -> None:
+def test_stored_rows_are_found_by_key(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
-        standing, found = store.linking([16])
-        assert standing == ONE
+        state, found = store.linking([16])
+        assert state == ONE
         assert [item.path for item in found] == ["16.md", "4.md"]
         assert len(store.linking([7])[1]) == len(ROWS)
 
 
-def test_rows_move_with_what_they_stand_for(file: Path) -> None:
+def test_rows_and_state_change_together(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
         store.apply(ONE, TWO, [ROWS[0]._replace(keys=frozenset({16}))], ["4.md", "never.md"])
@@ -56,7 +56,7 @@ def test_rows_move_with_what_they_stand_for(file: Path) -> None:
         assert [item.path for item in again.linking([16])[1]] == ["1.md", "16.md"]
 
 
-def test_a_change_that_fails_leaves_no_trace(file: Path) -> None:
+def test_failed_change_leaves_the_store_unchanged(file: Path) -> None:
     fill(file)
 
     def failing() -> list[DocumentRow]:
@@ -74,7 +74,7 @@ def test_a_change_that_fails_leaves_no_trace(file: Path) -> None:
 
 
 @pytest.mark.property
-def test_every_changed_byte_is_seen_or_says_nothing_else(file: Path) -> None:
+def test_changed_byte_is_detected_or_harmless(file: Path) -> None:
     fill(file)
     whole = file.read_bytes()
     with closing(LinkStore(file)) as store:
@@ -95,7 +95,7 @@ def test_every_changed_byte_is_seen_or_says_nothing_else(file: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0.0, 0.1, 0.5, 0.9])
-def test_a_file_that_is_cut_or_foreign_is_seen(file: Path, cut: float) -> None:
+def test_truncated_or_foreign_file_raises_index_damaged(file: Path, cut: float) -> None:
     fill(file)
     whole = file.read_bytes()
     file.write_bytes(whole[: int(len(whole) * cut)] or b"not a database" * 100)

@@ -1,4 +1,4 @@
-"""The formula: pinned values, the same bits for one and for many, and what 16 bits can hold."""
+"""BM25: known values, equal scalar and vectorized results, and the range of 16 bits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
         (1, 2**31, 0.25, 1),
     ],
 )
-def test_impacts(w: int, length: int, mean: float, expected: int) -> None:
+def test_impact_equals_known_values(w: int, length: int, mean: float, expected: int) -> None:
     assert impact(w, length, mean) == expected
 
 
@@ -34,7 +34,7 @@ def test_impacts(w: int, length: int, mean: float, expected: int) -> None:
     ("qtf", "df", "number", "expected"),
     [(1, 1, 1, 49019), (2, 1, 1, 98038), (1, 1, 158_042, 1_970_629), (1, 10, 10, 7927), (1, 10**7, 10**7, 1)],
 )
-def test_weights(qtf: int, df: int, number: int, expected: int) -> None:
+def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: int) -> None:
     assert weight(qtf, df, number) == expected
 
 
@@ -42,13 +42,13 @@ def test_weights(qtf: int, df: int, number: int, expected: int) -> None:
     ("length", "number", "expected"),
     [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
 )
-def test_the_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
+def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
     assert average(length, number) == expected
 
 
 @given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)
-def test_one_and_many_impacts_are_the_same(items: list[tuple[int, int]], mean: float) -> None:
-    pairs = [(w, min(w + beside, (1 << 32) - 1)) for w, beside in items]
+def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], mean: float) -> None:
+    pairs = [(w, min(w + extra, (1 << 32) - 1)) for w, extra in items]
     weights = np.array([w for w, _ in pairs], np.uint8)
     found = impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
     assert found.dtype == np.uint16
@@ -56,8 +56,8 @@ def test_one_and_many_impacts_are_the_same(items: list[tuple[int, int]], mean: f
 
 
 @given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
-def test_an_impact_is_near_its_true_value_and_fits_16_bits(w: int, beside: int, mean: float) -> None:
-    length = w + beside
+def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra: int, mean: float) -> None:
+    length = w + extra
     true = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
     found = impact(w, length, mean)
     assert abs(found - max(true, Fraction(1))) <= Fraction(501, 1000)

@@ -7,7 +7,7 @@ import numpy as np
 from index.ranking.cache import ArrayCache
 
 
-def test_arrays_count_for_their_bytes() -> None:
+def test_least_recently_used_arrays_are_evicted_by_bytes() -> None:
     cache, made = ArrayCache(limit=250_000), []
 
     def make(name: str) -> np.ndarray:
@@ -20,7 +20,7 @@ def test_arrays_count_for_their_bytes() -> None:
     assert made == ["a", "b", "c", "b"]
 
 
-def test_value_of_no_bytes_is_made_once() -> None:
+def test_value_without_bytes_is_computed_once() -> None:
     cache, made = ArrayCache(), []
     for name in ("a", "b", "a", "a", "b"):
         assert cache.get(name, made.append, name) is None

@@ -1,4 +1,4 @@
-"""The evaluator leaves most of the lists unread, and finds exactly what reading all of them would."""
+"""The evaluator skips most of the posting lists, and finds the same results as exhaustive scoring."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.loops import loop_over
 
 Scored = list[tuple[int, int]]
 PRUNED = MAX_FULL_SCORING + 1
-"""A segment of this size is not scored whole, however few of its sections have terms."""
+"""A segment of this size is never scored whole, even if few of its sections have terms."""
 
 
-def weighted(weight: int, impacts: dict[int, int]) -> WeightedTerm:
+def weigh_term(weight: int, impacts: dict[int, int]) -> WeightedTerm:
     numbers = sorted(impacts)
     values = np.array([impacts[number] for number in numbers], np.uint16)
     postings = make_postings(np.array(numbers, np.uint32), values)
@@ -47,7 +47,7 @@ def all_scored(terms: list[WeightedTerm], mask: Mask | None) -> Scored:
     )
 
 
-def evaluated(
+def evaluate_terms(
     terms: list[WeightedTerm], k: int, mask: Mask | None = None, floor: int = 1, *, size: int
 ) -> Scored:
     numbers, scores = evaluate(terms, size, k, mask, floor)
@@ -57,24 +57,24 @@ def evaluated(
 
 # Few different numbers, so that many scores are equal.
 LISTS = st.dictionaries(st.integers(0, 60), st.sampled_from([1, 2, 3, 500, 65331]), min_size=1)
-TERMS = st.lists(st.builds(weighted, st.sampled_from([1, 2, 7, 1000]), LISTS), max_size=5)
+TERMS = st.lists(st.builds(weigh_term, st.sampled_from([1, 2, 7, 1000]), LISTS), max_size=5)
 SIZES = st.sampled_from([61, PRUNED])
 MASKS = st.none() | st.lists(st.booleans(), min_size=61, max_size=61).map(np.array)
 
 
 @given(TERMS, st.integers(1, 70), MASKS, SIZES)
-def test_the_best_are_those_of_adding_everything(
+def test_top_k_equals_exhaustive_scoring(
     terms: list[WeightedTerm], k: int, mask: Mask | None, size: int
 ) -> None:
-    assert evaluated(terms, k, mask, size=size) == all_scored(terms, mask)[:k]
+    assert evaluate_terms(terms, k, mask, size=size) == all_scored(terms, mask)[:k]
 
 
 @given(TERMS, st.integers(1, 70), MASKS, st.integers(1, 70_000_000), SIZES)
-def test_nothing_at_the_floor_or_above_it_is_left_out(
+def test_every_score_at_or_above_floor_is_returned(
     terms: list[WeightedTerm], k: int, mask: Mask | None, floor: int, size: int
 ) -> None:
     expected = [pair for pair in all_scored(terms, mask) if pair[1] >= floor]
-    assert evaluated(terms, k, mask, floor, size=size) == expected[:k]
+    assert evaluate_terms(terms, k, mask, floor, size=size) == expected[:k]
 
 
 def random_terms(chance: Random, size: int) -> list[WeightedTerm]:
@@ -83,12 +83,12 @@ def random_terms(chance: Random, size: int) -> list[WeightedTerm]:
         numbers = chance.sample(range(size), chance.choice((1, 50, 64, 65, 400, size // 2, size)))
         spread = chance.choice((3, 300, 65331))
         impacts = {number: chance.randint(1, spread) for number in numbers}
-        terms.append(weighted(chance.randint(1, 2_000_000), impacts))
+        terms.append(weigh_term(chance.randint(1, 2_000_000), impacts))
     return terms
 
 
 @loop_over("seed", range(12))
-def test_long_lists_are_pruned_without_loss(seed: int) -> None:
+def test_pruning_long_lists_loses_no_result(seed: int) -> None:
     chance, size = Random(seed), 3000
     for _ in range(5):
         terms = random_terms(chance, size)
@@ -96,22 +96,22 @@ def test_long_lists_are_pruned_without_loss(seed: int) -> None:
         mask = None if share is None else np.array([chance.random() < share for _ in range(size)])
         expected = all_scored(terms, mask)
         for k in (1, 10, 50, 51, PEAK_COUNT, PEAK_COUNT + 1, 500):
-            assert evaluated(terms, k, mask, size=size) == expected[:k]
-            assert evaluated(terms, k, mask, size=PRUNED) == expected[:k]
+            assert evaluate_terms(terms, k, mask, size=size) == expected[:k]
+            assert evaluate_terms(terms, k, mask, size=PRUNED) == expected[:k]
 
 
 @loop_over("size", [1000, PRUNED])
-def test_equal_scores_are_cut_by_number(size: int) -> None:
-    terms = [weighted(5, dict.fromkeys(range(1000), 7)), weighted(5, dict.fromkeys(range(500, 1000), 7))]
-    assert evaluated(terms, 3, size=size) == [(500, 70), (501, 70), (502, 70)]
+def test_equal_scores_are_cut_by_section_number(size: int) -> None:
+    terms = [weigh_term(5, dict.fromkeys(range(1000), 7)), weigh_term(5, dict.fromkeys(range(500, 1000), 7))]
+    assert evaluate_terms(terms, 3, size=size) == [(500, 70), (501, 70), (502, 70)]
 
 
-def test_no_terms_find_nothing() -> None:
-    assert evaluated([], 10, size=10) == []
+def test_query_without_terms_returns_no_results() -> None:
+    assert evaluate_terms([], 10, size=10) == []
 
 
 @given(TERMS, st.sets(st.integers(0, 70)))
-def test_scoring_some_sections(terms: list[WeightedTerm], numbers: set[int]) -> None:
+def test_score_of_given_sections_equals_sum_of_impacts(terms: list[WeightedTerm], numbers: set[int]) -> None:
     some = sorted(numbers)
     known = sums(terms)
     assert score(terms, np.array(some, np.uint32)).scores.tolist() == [
@@ -120,6 +120,6 @@ def test_scoring_some_sections(terms: list[WeightedTerm], numbers: set[int]) -> 
 
 
 @given(st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=5))
-def test_holding_is_the_intersection(sets: list[set[int]]) -> None:
+def test_intersect_equals_set_intersection(sets: list[set[int]]) -> None:
     lists = [np.array(sorted(numbers), np.uint32) for numbers in sets]
     assert intersect(lists).tolist() == sorted(set.intersection(*sets))

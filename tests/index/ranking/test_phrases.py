@@ -1,4 +1,4 @@
-"""Exact phrases: where they are seen, and that no section which has one is passed over."""
+"""Exact phrases: matches, and the required terms that preselect sections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def occurs(phrase: str, text: str, heading: str = "") -> bool:
         ("hard wrapped", "> hard\n> wrapped"),
     ],
 )
-def test_a_phrase_is_seen(phrase: str, text: str) -> None:
+def test_phrase_matches_across_markup_case_and_line_breaks(phrase: str, text: str) -> None:
     assert occurs(phrase, text)
 
 
@@ -65,11 +65,11 @@ def test_a_phrase_is_seen(phrase: str, text: str) -> None:
         ("a b", ""),
     ],
 )
-def test_what_is_not_the_phrase_is_not_taken_for_it(phrase: str, text: str) -> None:
+def test_other_forms_and_partial_tokens_do_not_match_phrase(phrase: str, text: str) -> None:
     assert not occurs(phrase, text)
 
 
-def test_a_phrase_is_in_the_heading_or_in_the_text_but_not_in_both() -> None:
+def test_phrase_does_not_span_heading_and_text() -> None:
     assert occurs("rate limits", "Ten a second.", heading="Rate limits")
     assert not occurs("rate limits", "limits", heading="Rate")
 
@@ -80,27 +80,27 @@ def test_all_phrases_must_occur() -> None:
     assert not both.occur_in("", b"one two")
 
 
-def test_a_phrase_of_marks_alone_asks_for_nothing() -> None:
+def test_phrase_of_combining_marks_matches_any_text() -> None:
     assert Phrases.of([split_words("\u0301")]).occur_in("", b"text")
 
 
-def test_bytes_that_are_no_text_separate() -> None:
+def test_invalid_utf8_separates_words_of_phrase() -> None:
     assert Phrases.of([("one", "two")]).occur_in("", b"one \xff two")
     assert not Phrases.of([("onetwo",)]).occur_in("", b"one\xfftwo")
 
 
-def test_a_verifier_reads_the_section_of_a_record() -> None:
+def test_phrase_filter_reads_section_of_record() -> None:
     record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
-    asked: list[SectionRecord] = []
+    read_records: list[SectionRecord] = []
 
     def read(of: SectionRecord) -> bytes:
-        asked.append(of)
+        read_records.append(of)
         return b"the text below"
 
     assert make_phrase_filter([("the", "text")], read)(record)
     assert make_phrase_filter([("heading",)], read)(record)
     assert not make_phrase_filter([("no", "text")], read)(record)
-    assert asked == [record] * 3
+    assert read_records == [record] * 3
 
 
 @loop_over(
@@ -118,7 +118,7 @@ def test_a_verifier_reads_the_section_of_a_record() -> None:
         ("x", ()),
     ],
 )
-def test_a_phrase_needs_the_terms_that_any_text_with_it_has(phrase: str, terms: tuple[str, ...]) -> None:
+def test_phrase_requires_terms_of_its_complete_words(phrase: str, terms: tuple[str, ...]) -> None:
     assert required_terms(split_words(phrase)) == terms
 
 
@@ -154,7 +154,7 @@ def texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(texts())
-def test_a_text_with_the_phrase_holds_what_the_phrase_needs(drawn: tuple[str, str]) -> None:
+def test_text_with_phrase_contains_its_required_terms(drawn: tuple[str, str]) -> None:
     text, phrase = drawn
     words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
     assert Phrases.of([words]).occur_in("", text.encode())
@@ -162,7 +162,7 @@ def test_a_text_with_the_phrase_holds_what_the_phrase_needs(drawn: tuple[str, st
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_a_heading_has_each_phrase_of_itself(before: str, after: str) -> None:
+def test_heading_matches_each_phrase_of_itself(before: str, after: str) -> None:
     words = split_words(after)
     text = f"{before} {' '.join(words)} {before}"
     assert Phrases.of([words]).occur_in(text, b"")

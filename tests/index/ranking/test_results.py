@@ -1,4 +1,4 @@
-"""Lists equal those of the plain engine: hits, scores, order, and whether there is more."""
+"""Results equal those of the plain engine: hits, scores, order, and whether there are more."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from index.query import make_phrase_filter, required_terms
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
 from index.ranking.segment_groups import Statistics
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
-from tests.index.plain import Entry, entries_of, ranked
+from tests.index.plain import Entry, entries_of, rank
 from tests.loops import loop_over
 
 Shown = tuple[list[tuple[str, float]], bool, bool]
 
 
 def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> Shown:
-    found, partial = ranked([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
+    found, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
     hits = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
     return hits, len(found) > offset + limit, partial
 
 
-def given_by(
+def hits_of(
     pages: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
 ) -> Shown:
     def read(record: SectionRecord) -> bytes:
@@ -51,7 +51,7 @@ def given_by(
     ids=["one block", "some blocks", "each part pruned", "large parts joined and pruned"],
 )
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score parts together, in some groups, or each by itself and with pruning, however small they are."""
+    """Score segments together, in some groups, or each by itself with pruning, also small ones."""
     whole, lasting = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", whole)
@@ -60,14 +60,14 @@ def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take a query of two terms for one of very many."""
+    """Treat a query of two terms as one of very many."""
     monkeypatch.setattr("index.ranking.evaluation.MAX_PRUNED_TERMS", request.param)
 
 
 @pytest.mark.property
 @pytest.mark.usefixtures("whole", "many")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
-def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) -> None:
+def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
     chance = Random(seed)
     index, cache = Growing(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
@@ -86,14 +86,14 @@ def test_lists_after_edits_deletes_and_merges_equal_the_plain_ones(seed: int) ->
         for _ in range(8):
             query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
             offset = chance.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
-            assert given_by(index.pages, statistics, query, offset, limit) == expected(
+            assert hits_of(index.pages, statistics, query, offset, limit) == expected(
                 entries, query, offset, limit
             )
 
 
 @pytest.mark.usefixtures("whole")
 @loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
-def test_equal_scores_of_many_parts_are_ordered_by_address(limit: int) -> None:
+def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None:
     index = Growing()
     chance = Random(limit)
     names = [f"{number:03}.md" for number in range(150)]
@@ -119,9 +119,9 @@ QUERIES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=scale_examples(60))
 @given(COMMITS, QUERIES, st.integers(0, 20), st.integers(1, 20))
-def test_lists_of_any_commits_equal_the_plain_ones(
+def test_results_of_any_commits_equal_plain_engine(
     commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int
 ) -> None:
     index = Growing()
@@ -130,6 +130,6 @@ def test_lists_of_any_commits_equal_the_plain_ones(
         index.change(page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [entries_of(page) for page in index.pages.values()]
-    assert given_by(index.pages, Statistics(index.parts), query, offset, limit) == expected(
+    assert hits_of(index.pages, Statistics(index.parts), query, offset, limit) == expected(
         entries, query, offset, limit
     )

@@ -1,4 +1,4 @@
-"""Files of arrays: what is written is read, and what is damaged is refused, never read amiss."""
+"""Files of arrays: written arrays are read back, and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def packed(found: dict[str, NDArray[Any]], value: object = None) -> bytes:
 
 
 @given(st.dictionaries(st.text(max_size=5), arrays(), max_size=5), st.dictionaries(st.text(), st.integers()))
-def test_what_is_written_is_read(found: dict[str, NDArray[Any]], value: dict[str, int]) -> None:
+def test_packed_arrays_are_unpacked_unchanged(found: dict[str, NDArray[Any]], value: dict[str, int]) -> None:
     flat = unpack(packed(found, value))
     assert flat.value == value
     assert list(flat.arrays) == list(found)
@@ -49,7 +49,7 @@ def test_what_is_written_is_read(found: dict[str, NDArray[Any]], value: dict[str
 
 
 @loop_over("durable", [False, True])
-def test_a_file_is_its_packed_bytes_and_its_sum_is_theirs(tmp_path: Path, durable: bool) -> None:
+def test_written_file_equals_packed_bytes_and_checksum(tmp_path: Path, durable: bool) -> None:
     file = tmp_path / "some.flat"
     checksum = write_flat(file, SOME, [1], durable)
     data = file.read_bytes()
@@ -57,7 +57,7 @@ def test_a_file_is_its_packed_bytes_and_its_sum_is_theirs(tmp_path: Path, durabl
     assert checksum == (len(data), zlib.crc32(data))
 
 
-def test_a_mapped_file_is_read_on_when_it_is_removed(tmp_path: Path) -> None:
+def test_mapped_file_stays_readable_after_removal(tmp_path: Path) -> None:
     file = tmp_path / "some.flat"
     write_flat(file, SOME, "value")
     flat = map_flat(file)
@@ -68,14 +68,14 @@ def test_a_mapped_file_is_read_on_when_it_is_removed(tmp_path: Path) -> None:
         flat.arrays["ids"][0] = 1
 
 
-def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "some.flat"
     write_flat(file, SOME)
     with pytest.raises(FileExistsError):
         write_flat(file, {})
 
 
-def test_a_file_that_is_gone_or_empty_is_damage(tmp_path: Path) -> None:
+def test_missing_or_empty_file_raises_index_damaged(tmp_path: Path) -> None:
     with pytest.raises(IndexDamaged):
         map_flat(tmp_path / "none.flat")
     (tmp_path / "empty.flat").touch()
@@ -83,7 +83,7 @@ def test_a_file_that_is_gone_or_empty_is_damage(tmp_path: Path) -> None:
         map_flat(tmp_path / "empty.flat")
 
 
-def test_a_file_cut_anywhere_is_refused_or_lacks_only_padding() -> None:
+def test_truncated_file_is_refused_unless_only_padding_is_missing() -> None:
     whole = packed(SOME)
     last = SOME["weights"].nbytes
     for size in range(len(whole)):
@@ -95,7 +95,7 @@ def test_a_file_cut_anywhere_is_refused_or_lacks_only_padding() -> None:
         assert flat.arrays["weights"].tolist() == SOME["weights"].tolist()
 
 
-def test_a_byte_changed_anywhere_is_refused_or_read_within_the_file() -> None:
+def test_changed_byte_is_refused_or_read_within_the_file() -> None:
     whole = packed(SOME)
     for place in range(len(whole)):
         for flip in (1, 0x10, 0x80):
@@ -126,7 +126,7 @@ def test_a_byte_changed_anywhere_is_refused_or_read_within_the_file() -> None:
         None,
     ],
 )
-def test_an_array_that_is_not_in_the_file_is_refused(place: object) -> None:
+def test_array_outside_the_file_is_refused(place: object) -> None:
     head = json.dumps({"arrays": {"ids": place}, "value": None}).encode()
     head += b" " * (-len(head) % 8)
     with pytest.raises(IndexDamaged):
@@ -134,6 +134,6 @@ def test_an_array_that_is_not_in_the_file_is_refused(place: object) -> None:
 
 
 @loop_over("head", [b"[]      ", b"null    ", b"{}      ", b"[" * 100_000, b'{"arrays": 1}   '])
-def test_a_head_that_describes_nothing_is_refused(head: bytes) -> None:
+def test_invalid_file_header_is_refused(head: bytes) -> None:
     with pytest.raises(IndexDamaged):
         unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head)

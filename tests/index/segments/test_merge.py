@@ -1,4 +1,4 @@
-"""Merging: which segments become one, and that it is the segment that their live pages would have made."""
+"""Merge: the choice of segments, and equality with a segment of their live pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.index.pages import Growing, page, random_page, segment
 from tests.loops import loop_over
 
 
-def alike(one: Segment, other: Segment) -> bool:
+def are_equal(one: Segment, other: Segment) -> bool:
     return one.total == other.total and all(
         np.array_equal(one.arrays[name], other.arrays[name])
         and one.arrays[name].dtype == other.arrays[name].dtype
@@ -23,21 +23,21 @@ def alike(one: Segment, other: Segment) -> bool:
 
 
 @loop_over("seed", range(12))
-def test_merged_segments_are_what_their_live_pages_would_have_made(seed: int) -> None:
+def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
     chance = Random(seed)
     index = Growing()
     paths = [f"{chance.choice('abé')}/{number % 7}{chance.choice(('', '-x'))}.md" for number in range(20)]
     for _ in range(chance.randint(1, 8)):
         changed = chance.sample(sorted(set(paths)), 5)
         index.change((random_page(chance, path, chance.randrange(6)) for path in changed[:4]), changed[4:])
-    assert alike(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), segment(index.pages.values()))
     first = chance.randrange(len(index.parts))
     index.merge(slice(first, first + 2))
-    assert alike(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), segment(index.pages.values()))
 
 
 @loop_over("seed", range(6))
-def test_values_are_counted_in_what_lives(seed: int) -> None:
+def test_values_count_only_live_documents(seed: int) -> None:
     chance = Random(seed)
     index = Growing()
     for _ in range(6):
@@ -53,14 +53,14 @@ def test_values_are_counted_in_what_lives(seed: int) -> None:
             )
 
 
-def test_a_term_that_only_dead_sections_have_is_gone() -> None:
+def test_merge_drops_terms_of_deleted_sections() -> None:
     part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
     merged = merge([part.with_dead_pages([0])])
     assert merged.term_keys() == [b"\0yak"]
     assert merged.pages == merged.size == 1
 
 
-def test_sections_die_with_their_page() -> None:
+def test_deleting_a_document_deletes_its_sections() -> None:
     part = SegmentReader.of(
         segment([page("a.md", "# A\n\n## B\n"), page("b.md", ""), page("c.md", "# C\n\n## D\n\n## E\n")])
     )
@@ -76,21 +76,21 @@ def test_sections_die_with_their_page() -> None:
     assert SegmentReader.of(part.segment, [2, 1]).dead.tolist() == part.dead.tolist()
 
 
-def test_few_segments_are_left_alone() -> None:
+def test_few_segments_are_not_merged() -> None:
     assert choose_segments([]) == set()
     assert choose_segments([Size(100_000, 0), *[Size(5, 0)] * MAX_SMALL_SEGMENTS]) == set()
 
 
-def test_small_segments_are_swallowed_while_the_next_is_not_much_larger() -> None:
+def test_small_segments_of_similar_size_are_merged() -> None:
     sizes = [Size(LARGE, 0), Size(9, 0), Size(900, 0), Size(20, 3), Size(10, 1), Size(100_000, 0), Size(8, 0)]
     assert choose_segments(sizes) == {1, 3, 4, 6}
 
 
-def test_segments_that_are_mostly_dead_are_written_anew_however_large() -> None:
+def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
     assert choose_segments([Size(50_000, 50_001), Size(50_000, 50_000), Size(3, 4)]) == {0, 2}
 
 
-def test_more_than_a_few_small_segments_never_stay() -> None:
+def test_number_of_small_segments_stays_within_limit() -> None:
     sizes = [Size(16 * 3**power, 0) for power in range(12)]
     small = [number for number, size in enumerate(sizes) if size.live <= LARGE]
     chosen = choose_segments(sizes)
@@ -100,8 +100,8 @@ def test_more_than_a_few_small_segments_never_stay() -> None:
 
 @loop_over("commits", [300, 1000])
 @loop_over("base", [[14_000], [80_000, 80_000]])
-def test_few_segments_stay_after_many_commits(base: list[int], commits: int) -> None:
-    """And what is copied grows only with the logarithm of the index."""
+def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -> None:
+    """The copied amount grows only with the logarithm of the index."""
     chance = Random(1)
     sizes = [Size(live, 0) for live in base]
     copied = added = 0
@@ -119,14 +119,14 @@ def test_few_segments_stay_after_many_commits(base: list[int], commits: int) -> 
     assert copied < 12 * added
 
 
-def test_compacting_drops_what_is_dead_and_keeps_the_rest() -> None:
+def test_compaction_drops_only_deleted_segments() -> None:
     parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
     assert compact(parts) == tuple(parts)
     assert compact([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
     assert compact([]) == ()
 
 
-def test_compacting_gives_one_part_for_those_it_merged() -> None:
+def test_compaction_returns_one_segment_for_merged_ones() -> None:
     parts = [
         SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)

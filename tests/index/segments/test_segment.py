@@ -1,4 +1,4 @@
-"""Segments: what they hold of pages, in memory and from a file alike."""
+"""Segments: their content, in memory and from a file."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def expected() -> list[SectionRecord]:
     ]
 
 
-def test_sections_are_numbered_by_address_and_have_their_records(made: Segment) -> None:
+def test_sections_are_numbered_by_address_with_their_records(made: Segment) -> None:
     records = [made.record(number) for number in range(made.size)]
     assert records == expected()
     assert any("/" in record.key for record in records)
@@ -114,7 +114,7 @@ def test_breadcrumb_begins_with_title_of_document(made: Segment) -> None:
     assert crumbs["late.md", "_preamble"] == ("The title",)
 
 
-def test_pages_are_found_with_their_sections(made: Segment) -> None:
+def test_documents_are_found_by_path_with_their_sections(made: Segment) -> None:
     pages = in_order()
     assert made.pages == len(pages)
     assert [made.path(number) for number in range(made.pages)] == [page.path for page in pages]
@@ -126,20 +126,22 @@ def test_pages_are_found_with_their_sections(made: Segment) -> None:
     assert made.find("none.md") is None
 
 
-def test_lists_hold_what_the_sections_say(made: Segment) -> None:
-    said = [weigh_section_terms(page, section) for page in in_order() for section in page.by_key]
-    everywhere = Counter(term for terms in said for term in terms)
+def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
+    weights_of_sections = [
+        weigh_section_terms(page, section) for page in in_order() for section in page.by_key
+    ]
+    everywhere = Counter(term for terms in weights_of_sections for term in terms)
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
     for term in everywhere:
         ids, weights = made.postings(b"\0" + term.encode())
-        wanted = {number: terms[term] for number, terms in enumerate(said) if term in terms}
+        wanted = {number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms}
         assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == wanted
         assert ids.tolist() == sorted(wanted)
-    assert made.lengths.tolist() == [sum(terms.values()) for terms in said]
+    assert made.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
     assert made.total == sum(made.lengths.tolist())
 
 
-def test_terms_of_a_field_come_with_their_ranges(made: Segment) -> None:
+def test_terms_of_a_field_have_their_posting_ranges(made: Segment) -> None:
     tags = {term: made.ids[first:last].tolist() for term, first, last in made.terms("tags")}
     assert list(tags) == sorted(tags)
     records = expected()
@@ -150,19 +152,19 @@ def test_terms_of_a_field_come_with_their_ranges(made: Segment) -> None:
 
 
 @loop_over("key", [b"", b"\0", b"\0nowhere", b"tags", b"tags\0", b"zzz\0zzz", b"\xff"])
-def test_a_term_that_no_section_has_gives_empty_lists(made: Segment, key: bytes) -> None:
+def test_unknown_term_has_empty_posting_list(made: Segment, key: bytes) -> None:
     ids, weights = made.postings(key)
     assert (ids.dtype, weights.dtype) == (np.uint32, np.uint8)
     assert len(ids) == len(weights) == 0
 
 
-def test_a_segment_of_pages_without_sections_keeps_them(tmp_path: Path) -> None:
+def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
     made = segment([page("a.md", ""), page("b.md", "")]).save(tmp_path)
     assert (made.size, made.pages, made.total) == (0, 2, 0)
     assert made.find("b.md") == 1
 
 
-def test_a_saved_segment_is_the_one_in_memory(tmp_path: Path) -> None:
+def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
     memory = segment(some_pages())
     saved = memory.save(tmp_path, durable=True)
     assert saved.id == memory.id
@@ -182,7 +184,7 @@ def test_a_saved_segment_is_the_one_in_memory(tmp_path: Path) -> None:
 
 
 @loop_over("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
-def test_arrays_that_do_not_fit_each_other_are_damage(name: str) -> None:
+def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
     made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):

@@ -1,4 +1,4 @@
-"""An index in its folder: each commit is seen whole or not at all, and what is not of it is swept away."""
+"""The store of an index: commits are atomic, and files of no commit are deleted."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def paths(generation: IndexSnapshot) -> list[str]:
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_what_is_committed_is_read(folder: Path, durable: bool) -> None:
+def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     store = Store(folder, durable)
     first = commit(store, None, [part("a.md"), part("b.md")])
     second = commit(store, first, [first.parts[0].with_dead_pages([0]), first.parts[1], part("c.md")], "two")
@@ -72,7 +72,7 @@ def test_what_is_committed_is_read(folder: Path, durable: bool) -> None:
     assert paths(first) == ["a.md", "b.md"]
 
 
-def test_an_index_in_memory_is_read_by_its_own_store_only() -> None:
+def test_index_in_memory_is_readable_by_its_own_store_only() -> None:
     store = Store(None)
     with pytest.raises(IndexDamaged):
         store.read()
@@ -83,22 +83,22 @@ def test_an_index_in_memory_is_read_by_its_own_store_only() -> None:
         Store(None).read()
 
 
-def test_a_folder_in_which_nothing_was_committed_is_no_index(folder: Path) -> None:
+def test_folder_without_a_commit_raises_index_damaged(folder: Path) -> None:
     with pytest.raises(IndexDamaged):
         Store(folder).read()
 
 
-def test_only_what_the_last_commit_names_stays(folder: Path) -> None:
+def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     store = Store(folder)
     first = commit(store, None, [part("a.md")])
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
     second = commit(store, first, [part("b.md")])
-    [kept] = second.parts
+    [remaining] = second.parts
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
         "_MAIN_1.toc",
-        f"MAIN_{kept.segment.id}.flat",
+        f"MAIN_{remaining.segment.id}.flat",
     }
     assert first.parts[0].segment.record(0).path == "a.md"
 
@@ -114,7 +114,7 @@ def test_known_segments_are_not_opened_again(folder: Path) -> None:
     assert store.read(second) is second
 
 
-def test_a_segment_whose_file_was_touched_is_summed_again(folder: Path) -> None:
+def test_touched_segment_file_is_verified_again(folder: Path) -> None:
     store = Store(folder)
     made = commit(store, None, [part("a.md")])
     [file] = folder.glob("*.flat")
@@ -127,7 +127,7 @@ def test_a_segment_whose_file_was_touched_is_summed_again(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", range(5))
-def test_a_commit_that_fails_anywhere_leaves_the_last_one(
+def test_commit_failing_at_any_fsync_leaves_a_whole_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: int
 ) -> None:
     store = Store(folder)
@@ -152,10 +152,10 @@ def test_a_commit_that_fails_anywhere_leaves_the_last_one(
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
+def test_reader_survives_concurrent_deletion_of_old_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The manifest is read, its files are swept away, and then they are to be opened."""
+    """A writer deletes the files of a manifest after a reader has read it, before the files are opened."""
     store = Store(folder)
     first = commit(store, None, [part("a.md")])
     check = Manifest.check
@@ -171,7 +171,7 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
 
 
 @pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
-def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, object]) -> None:
+def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, object]) -> None:
     made = commit(Store(folder), None, [part("a.md")])
     manifest = read_manifest(folder)
     write_manifest(
@@ -181,7 +181,7 @@ def test_a_state_that_does_not_fit_is_damage(folder: Path, change: dict[str, obj
         Store(folder).read()
 
 
-def test_a_manifest_under_another_number_is_damage(folder: Path) -> None:
+def test_manifest_under_another_number_raises_index_damaged(folder: Path) -> None:
     commit(Store(folder), None, [part("a.md")])
     (folder / "0.manifest").rename(folder / "7.manifest")
     with pytest.raises(IndexDamaged):

@@ -20,14 +20,14 @@ def pool(strings: list[bytes]) -> StringPool:
 
 
 @given(POOL)
-def test_a_pool_gives_its_strings(strings: list[bytes]) -> None:
+def test_pool_returns_its_strings(strings: list[bytes]) -> None:
     found = pool(strings)
     assert len(found) == len(strings)
     assert found.all() == strings == [found.raw(number) for number in range(len(found))]
 
 
 @given(st.sets(st.binary(max_size=3)), st.binary(max_size=3))
-def test_an_ascending_pool_is_searched(strings: set[bytes], wanted: bytes) -> None:
+def test_ascending_pool_is_searched_by_bisection(strings: set[bytes], wanted: bytes) -> None:
     ascending = sorted(strings)
     found = pool(ascending)
     assert found.count_before(wanted) == sum(string < wanted for string in ascending)
@@ -35,13 +35,13 @@ def test_an_ascending_pool_is_searched(strings: set[bytes], wanted: bytes) -> No
 
 
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
-def test_strings_that_begin_alike_are_listed(strings: set[bytes], prefix: bytes) -> None:
+def test_strings_with_a_prefix_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)
     assert pool(ascending).find_prefix(prefix) == [one for one in ascending if one.startswith(prefix)]
 
 
 @given(st.lists(POOL, min_size=1, max_size=4), st.data())
-def test_pools_are_joined_and_gathered(pools: list[list[bytes]], data: st.DataObject) -> None:
+def test_joined_and_gathered_pools_equal_plain_lists(pools: list[list[bytes]], data: st.DataObject) -> None:
     made = []
     for strings in pools:
         one = StringPoolBuilder()
@@ -56,7 +56,7 @@ def test_pools_are_joined_and_gathered(pools: list[list[bytes]], data: st.DataOb
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), max_size=8))
-def test_ranges_follow_each_other(found: list[tuple[int, int]]) -> None:
+def test_ranges_are_concatenated_in_order(found: list[tuple[int, int]]) -> None:
     starts, sizes = (
         np.array(column, np.int64) for column in (zip(*found, strict=True) if found else ([], []))
     )
@@ -66,19 +66,19 @@ def test_ranges_follow_each_other(found: list[tuple[int, int]]) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec=None), max_size=4)))
-def test_stored_strings_keep_their_order_and_any_character(texts: list[str]) -> None:
+def test_encoded_strings_preserve_order_and_characters(texts: list[str]) -> None:
     assert [decode(encode(text)) for text in texts] == texts
     assert [decode(data) for data in sorted(map(encode, texts))] == sorted(texts)
     assert [pool([encode(text)]).text(0) for text in texts] == texts
 
 
 @loop_over("wrong", [[], [1], [0, 2], [0, 4]])
-def test_offsets_that_do_not_fit_are_refused(wrong: list[int]) -> None:
+def test_mismatched_offsets_are_refused(wrong: list[int]) -> None:
     with pytest.raises(ValueError, match="do not match their bytes"):
         StringPool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
 
 
-def test_a_pool_holds_four_gigabytes() -> None:
+def test_pool_offsets_are_limited_to_four_gigabytes() -> None:
     assert offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
     with pytest.raises(OverflowError):
         offsets(np.array([1 << 31, 1 << 31], np.int64))

@@ -1,4 +1,4 @@
-"""Texts are read once, cut by bytes, and what cannot be read is never remembered."""
+"""Texts are read once and sliced by bytes; read errors are never cached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Blobs(dict[str, bytes]):
         return self[id]
 
 
-def test_a_blob_is_read_once_for_all_its_sections() -> None:
+def test_blob_is_read_once_for_all_its_sections() -> None:
     blobs = Blobs(a="é one two".encode())
     texts = Texts(blobs.blob)
     assert [texts.data("a", 3, 6), texts.data("a", 7, 10), texts.data("a", 0, 2)] == [
@@ -30,7 +30,7 @@ def test_a_blob_is_read_once_for_all_its_sections() -> None:
     assert blobs.read == ["a"]
 
 
-def test_those_asked_for_last_are_kept_within_the_limit() -> None:
+def test_recently_used_blobs_are_cached_within_limit() -> None:
     blobs = Blobs(**{name: bytes(10_000) for name in "abc"})
     texts = Texts(blobs.blob, cache_size=25_000)
     for name in "abac":
@@ -41,7 +41,7 @@ def test_those_asked_for_last_are_kept_within_the_limit() -> None:
     assert blobs.read == ["a", "b", "c", "b"]
 
 
-def test_a_blob_larger_than_the_limit_is_kept_until_another_is_read() -> None:
+def test_blob_over_the_limit_is_cached_until_the_next_read() -> None:
     blobs = Blobs(a=b"x" * 1_000, b=b"y" * 1_000)
     texts = Texts(blobs.blob, cache_size=100)
     assert texts.data("a", 0, 3) == texts.data("a", 0, 3) == b"xxx"
@@ -49,14 +49,14 @@ def test_a_blob_larger_than_the_limit_is_kept_until_another_is_read() -> None:
     assert blobs.read == ["a", "b", "a"]
 
 
-def test_what_cannot_be_read_is_raised_each_time() -> None:
+def test_read_errors_are_raised_each_time() -> None:
     blobs = Blobs()
     texts = Texts(blobs.blob)
     for _ in range(2):
         with pytest.raises(KeyError):
             texts.data("a", 0, 1)
-    blobs["a"] = b"mended"
-    assert texts.data("a", 0, 6) == b"mended"
+    blobs["a"] = b"repaired"
+    assert texts.data("a", 0, 8) == b"repaired"
 
 
 class Lost(dict[str, bytes]):
@@ -64,10 +64,10 @@ class Lost(dict[str, bytes]):
         try:
             return self[id]
         except KeyError:
-            raise DamagedRepository(f"{id} is gone", fix="Fetch it.") from None
+            raise DamagedRepository(f"{id} is missing", fix="Fetch it.") from None
 
 
-def test_a_section_is_shown_once_made_and_one_that_is_lost_as_nothing() -> None:
+def test_lost_section_is_shown_as_empty_text() -> None:
     blobs = Lost()
     texts = Texts(blobs.blob)
     assert (texts.display_text(record("a")).text, texts.read(record("a"))) == ("", b"")

@@ -1,4 +1,4 @@
-"""Harm to files of an index, done so that whoever has them open is not killed by it."""
+"""Damage to files of an index, without killing processes that have mapped them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def put(file: Path, data: bytes) -> None:
-    """Put a file of other bytes in the place of one.
+    """Replace a file with one of other bytes.
 
-    Segments are mapped: to cut one in place would end the process of whoever reads it by a signal (SIGBUS),
-    be it the timer of an index that a test is done with. Docyard itself only makes new files and removes old
-    ones, and these stay as they are for whoever has mapped them.
+    Segments are mapped: truncating one in place would end a reading process by a signal (SIGBUS), for
+    example in the timer of an index of an earlier test. Docyard itself only creates new files and removes
+    old ones, which stay unchanged for processes that have mapped them.
     """
     other = file.with_name(f"{file.name}.other")
     other.write_bytes(data)

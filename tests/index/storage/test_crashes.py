@@ -1,7 +1,7 @@
-"""A writer stopped at each step that changes the index's folder: killed there, or refused by a full disk.
+"""A writer is killed or refused by a full disk at each step that changes the index's folder.
 
-An audit hook counts the steps in a forked process. What the next process opens must answer as an index built
-afresh does.
+An audit hook counts the steps in a forked process. The index that the next process opens must answer like a
+fresh index.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from tests.index.lists import built, is_true, move, orphans
+from tests.index.lists import index_folder, is_correct, move, orphans
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -40,7 +40,7 @@ def refuse() -> None:
 
 
 def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool = False) -> None:
-    """From the step of this number on, or at it only, let changes under the folder come to `stop`."""
+    """Call `stop` at changes under the folder: from the step of this number on, or at it only."""
     count = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -63,17 +63,17 @@ def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool =
 
 
 def run(work: Callable[[], None]) -> int | None:
-    """Do work in a forked process, and give its exit code."""
+    """Run work in a forked process, and return its exit code."""
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
     process.join(60)
-    assert process.exitcode is not None, "it hangs"
+    assert process.exitcode is not None, "the process hangs"
     return process.exitcode
 
 
 @pytest.fixture
 def commits(repo: Repo) -> list[str]:
-    """Return commits that change, add and remove documents; the branch stands at the last."""
+    """Return commits that change, add and remove documents; the branch is at the last."""
     made = [repo.head()]
     for number in range(3):
         (repo.path / f"notes/n{number - 1}.md").unlink(missing_ok=True)
@@ -83,19 +83,19 @@ def commits(repo: Repo) -> list[str]:
 
 
 def follow(open_index: Open) -> None:
-    """Let a fresh index follow, and leave no thread of it behind: one that writes would be cut by a fork."""
+    """Let a fresh index follow, and end its threads: a fork would interrupt one that writes."""
     with closing(open_index()) as index:
         index.follow()
 
 
 def is_right(open_index: Open, repo: Repo) -> bool:
-    """Whether a fresh index gives the lists that it should."""
+    """Return True if a fresh index gives the right lists."""
     with closing(open_index()) as index:
-        return is_true(index, repo)
+        return is_correct(index, repo)
 
 
 def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: int) -> None:
-    """Bring about that there is something to do: the branch ahead of the index, or no index."""
+    """Prepare work: move the branch ahead of the index, or remove the index."""
     if work == "first":
         for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
             pointer.unlink()
@@ -108,7 +108,9 @@ def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: i
 @pytest.mark.parametrize(
     "work", ["follow", *(pytest.param(work, marks=pytest.mark.slow) for work in ("first", "rebuild"))]
 )
-def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], work: str) -> None:
+def test_index_is_correct_after_kill_at_any_step(
+    open_index: Open, repo: Repo, commits: list[str], work: str
+) -> None:
     area = repo.path / ".git" / "docyard"
     code: int | None = None
     stopped = 0
@@ -120,14 +122,14 @@ def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], wo
             index = SearchIndex(Workspace.open(repo.path, read_only=True))
             index.rebuild() if work == "rebuild" else index.follow()
 
-        before = built(repo) if work == "follow" else None
+        before = index_folder(repo) if work == "follow" else None
         code = run(child)
         assert code in (0, -signal.SIGKILL)
         assert is_right(open_index, repo)
-        assert before is None or built(repo) == before, "it had to be built anew"
+        assert before is None or index_folder(repo) == before, "the index was rebuilt"
         if code:
             stopped += 1
-            assert stopped < 200, "it never ends"
+            assert stopped < 200, "the work never completes"
         move(repo, commits[(stopped + 1) % len(commits)])
         follow(open_index)
         assert orphans(repo) == []
@@ -135,8 +137,10 @@ def test_killed_at_any_step(open_index: Open, repo: Repo, commits: list[str], wo
 
 
 @pytest.mark.parametrize("work", ["follow", pytest.param("first", marks=pytest.mark.slow)])
-def test_refused_at_any_step(open_index: Open, repo: Repo, commits: list[str], work: str) -> None:
-    """A disk that is full from some step on: the answer is right, from the cache folder or from memory."""
+def test_answers_are_correct_with_disk_full_at_any_step(
+    open_index: Open, repo: Repo, commits: list[str], work: str
+) -> None:
+    """With a disk full from some step on, the index is in the cache folder or in memory."""
     area = repo.path / ".git" / "docyard"
     was_refused, stopped = 0, 0
     while was_refused == 0:
@@ -144,7 +148,7 @@ def test_refused_at_any_step(open_index: Open, repo: Repo, commits: list[str], w
 
         def child(number: int = stopped + 1) -> None:
             stop_at(number, area, refuse)
-            assert is_true(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
+            assert is_correct(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
             try:
                 (area / "probe").write_bytes(b"")
             except OSError:
@@ -156,11 +160,13 @@ def test_refused_at_any_step(open_index: Open, repo: Repo, commits: list[str], w
         (area / "probe").unlink(missing_ok=True)
         assert is_right(open_index, repo)
         stopped += 1
-        assert stopped < 200, "it never ends"
+        assert stopped < 200, "the work never completes"
     assert stopped >= 10
 
 
-def test_killed_at_random_moments(open_index: Open, repo: Repo, commits: list[str]) -> None:
+def test_index_is_correct_after_kill_at_random_moments(
+    open_index: Open, repo: Repo, commits: list[str]
+) -> None:
     follow(open_index)
 
     def writer() -> None:

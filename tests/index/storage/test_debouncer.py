@@ -1,4 +1,4 @@
-"""Later: what nobody waits for is done once, and never lost by an orderly end."""
+"""Debouncer: background work runs once, and is not lost when the process exits."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from index.storage.metadata_file import Debouncer
 NEVER = 1_000.0
 
 
-def test_it_is_done_in_a_moment() -> None:
+def test_scheduled_work_runs_after_the_delay() -> None:
     done = threading.Event()
     Debouncer(done.set, 0.01).schedule()
     assert done.wait(60)
 
 
-def test_what_is_asked_for_often_is_done_once() -> None:
+def test_work_scheduled_twice_runs_once() -> None:
     done: list[str] = []
-    later = Debouncer(lambda: done.append(threading.current_thread().name), NEVER)
-    later.flush()
+    debouncer = Debouncer(lambda: done.append(threading.current_thread().name), NEVER)
+    debouncer.flush()
     assert done == []
-    later.schedule()
-    later.schedule()
+    debouncer.schedule()
+    debouncer.schedule()
     assert done == []
-    later.flush()
-    later.flush()
+    debouncer.flush()
+    debouncer.flush()
     assert done == [threading.current_thread().name]
-    later.schedule()
-    later.flush()
+    debouncer.schedule()
+    debouncer.flush()
     assert len(done) == 2
 
 
-def test_what_is_asked_for_meanwhile_is_done_again() -> None:
+def test_work_scheduled_while_running_runs_again() -> None:
     done: list[bool] = []
 
     def work() -> None:
         done.append(True)
         if len(done) == 1:
-            later.schedule()
+            debouncer.schedule()
 
-    later = Debouncer(work, NEVER)
-    later.schedule()
-    later.flush()
+    debouncer = Debouncer(work, NEVER)
+    debouncer.schedule()
+    debouncer.flush()
     assert len(done) == 1
-    later.flush()
+    debouncer.flush()
     assert len(done) == 2
 
 
 @pytest.mark.process
-def test_the_end_of_the_process_waits_for_it() -> None:
+def test_process_exit_runs_scheduled_work() -> None:
     code = (
         "from index.storage.metadata_file import Debouncer\n"
         "Debouncer(lambda: print('done'), 1000).schedule()\nprint('end')\n"

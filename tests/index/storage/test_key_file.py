@@ -1,4 +1,4 @@
-"""Which files are taken for a key."""
+"""Checks of a key file: size, mode and kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def test_a_key_file_is_32_bytes_of_this_user_alone(tmp_path: Path, key: bytes) -> None:
+def test_key_file_must_have_32_bytes_and_private_mode(tmp_path: Path, key: bytes) -> None:
     file = tmp_path / "key"
     with pytest.raises(InvalidKeyFile, match="does not exist"):
         read_key(file)

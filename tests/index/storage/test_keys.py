@@ -1,4 +1,4 @@
-"""The user's key: made once, private, and never taken from a file that others could have written."""
+"""The user's key: created once, private, and never read from a file that others could have written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from index.storage.keys import KEY_BYTES, load_or_create_key, load_user_key
 from tests.repositories import Repo
 
 
-def test_a_key_is_made_once(tmp_path: Path) -> None:
+def test_key_is_created_once(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "key"
     key = load_or_create_key(file)
     assert key == load_or_create_key(file) == file.read_bytes()
@@ -22,14 +22,14 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     assert [entry.name for entry in file.parent.iterdir()] == ["key"]
 
 
-def test_a_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
+def test_key_readable_by_others_is_not_used(tmp_path: Path) -> None:
     file = tmp_path / "key"
     load_or_create_key(file)
     file.chmod(0o644)
     assert load_or_create_key(file) is None
 
 
-def test_a_link_or_a_key_of_another_length_is_not_used(tmp_path: Path) -> None:
+def test_symlink_or_key_of_wrong_length_is_not_used(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.write_bytes(b"x" * KEY_BYTES)
     real.chmod(0o600)
@@ -39,7 +39,7 @@ def test_a_link_or_a_key_of_another_length_is_not_used(tmp_path: Path) -> None:
     assert load_or_create_key(real) is None
 
 
-def test_without_a_home_a_key_lives_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_stays_in_memory_if_home_is_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     load_user_key.cache_clear()

@@ -1,4 +1,4 @@
-"""metadata.json: what is written follows the commit, and what is read must keep the contract."""
+"""metadata.json: written metadata follow the commit, and read metadata are validated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VALID: dict[str, Any] = {
 }
 
 
-def test_it_is_written_beside_the_index(index: SearchIndex, repo: Repo) -> None:
+def test_metadata_is_written_next_to_the_index(index: SearchIndex, repo: Repo) -> None:
     assert index.metadata() is None
     index.follow()
     folder = index.status().folder
@@ -65,7 +65,7 @@ def test_it_is_written_beside_the_index(index: SearchIndex, repo: Repo) -> None:
     }
 
 
-def test_it_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
+def test_metadata_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
     index = open_index()
     index.follow()
     repo.commit(
@@ -84,29 +84,29 @@ def test_it_follows_the_commit(open_index: Callable[[], SearchIndex], repo: Repo
     assert metadata.stats.source_commit == repo.head()
 
 
-def test_what_searches_filter_by_is_written_at_once(index: SearchIndex, repo: Repo) -> None:
+def test_new_filter_values_are_written_immediately(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
     index.follow()
-    told = read_metadata(index.status().folder / "metadata.json")  # type: ignore[operator]
-    assert told == index.metadata()
-    assert told is not None
-    assert told.taxonomy["tags"].values == ("fresh", "network", "sdk")
+    metadata = read_metadata(index.status().folder / "metadata.json")  # type: ignore[operator]
+    assert metadata == index.metadata()
+    assert metadata is not None
+    assert metadata.taxonomy["tags"].values == ("fresh", "network", "sdk")
 
 
-def test_figures_are_told_at_once_and_written_by_the_end(index: SearchIndex, repo: Repo) -> None:
+def test_changed_stats_are_returned_immediately_and_written_on_close(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     repo.commit({"new.md": "# New\n"})
     index.follow()
-    told = index.metadata()
-    assert told is not None
-    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 5)
+    metadata = index.metadata()
+    assert metadata is not None
+    assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 5)
     index.close()
-    assert read_metadata(file) == told
+    assert read_metadata(file) == metadata
 
 
-def test_late_figures_do_not_take_back_what_another_process_told(
+def test_late_stats_do_not_overwrite_newer_metadata(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
     one, other = open_index(), open_index()
@@ -117,12 +117,12 @@ def test_late_figures_do_not_take_back_what_another_process_told(
     other.follow()
     other.close()
     one.close()
-    told = open_index().metadata()
-    assert told is not None
-    assert (told.stats.source_commit, told.stats.total_files) == (repo.head(), 6)
+    metadata = open_index().metadata()
+    assert metadata is not None
+    assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 6)
 
 
-def test_it_is_the_same_object_as_long_as_it_says_the_same(index: SearchIndex, repo: Repo) -> None:
+def test_unchanged_metadata_is_the_same_object(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     known = index.metadata()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
@@ -131,20 +131,20 @@ def test_it_is_the_same_object_as_long_as_it_says_the_same(index: SearchIndex, r
     assert index.metadata() is known
 
 
-def test_what_another_process_writes_is_told(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
+def test_metadata_of_another_process_is_returned(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
     one, other = open_index(), open_index()
     assert one.metadata() is None
     one.follow()
     repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
     other.follow()
-    told = one.metadata()
-    assert told is not None
-    assert told == other.metadata()
-    assert "fresh" in told.taxonomy["tags"].values
+    metadata = one.metadata()
+    assert metadata is not None
+    assert metadata == other.metadata()
+    assert "fresh" in metadata.taxonomy["tags"].values
 
 
 @pytest.mark.parametrize("torn", [0, 10, 200])
-def test_a_torn_file_is_ignored_and_written_anew(
+def test_torn_metadata_file_is_ignored_and_rewritten(
     open_index: Callable[[], SearchIndex], repo: Repo, torn: int
 ) -> None:
     index = open_index()
@@ -158,7 +158,7 @@ def test_a_torn_file_is_ignored_and_written_anew(
     assert file.read_bytes() == whole
 
 
-def test_the_example_of_the_contract_is_read_and_normalised() -> None:
+def test_example_metadata_is_read_and_normalised() -> None:
     metadata = parse_metadata(json.dumps(VALID).encode())
     assert metadata.taxonomy["scope"].values == ("global-guide", "sdk-specific")
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
@@ -177,7 +177,7 @@ def _with(field: str, value: object) -> dict[str, Any]:
     return dict(changed)
 
 
-def test_the_upper_edge_of_every_limit_is_accepted() -> None:
+def test_values_at_every_limit_are_accepted() -> None:
     keys = [f"{i:064}" for i in range(64)]
     values = [f"{i:0128}" for i in range(512)]
     read = parse_metadata(
@@ -187,7 +187,7 @@ def test_the_upper_edge_of_every_limit_is_accepted() -> None:
     assert list(read.taxonomy[keys[-1]].values) == values
 
 
-def test_limits_hold_for_what_is_left_after_trimming() -> None:
+def test_limits_apply_after_trimming() -> None:
     values = [text for i in range(511) for text in (f" {i} ", f"{i}")] + [" " * 99 + "x" * 128]
     taxonomy = {" " + "k" * 64 + " ": {"values": values}}
     read = parse_metadata(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
@@ -196,7 +196,7 @@ def test_limits_hold_for_what_is_left_after_trimming() -> None:
 
 
 @loop_over("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
-def test_another_minor_version_is_read_with_what_it_adds(version: str) -> None:
+def test_newer_minor_version_with_unknown_fields_is_read(version: str) -> None:
     data = {**VALID, "metadata_version": version, "later": {"a": 1}}
     assert parse_metadata(json.dumps(data).encode()).corpus_description == VALID["corpus_description"]
 
@@ -204,11 +204,11 @@ def test_another_minor_version_is_read_with_what_it_adds(version: str) -> None:
 @loop_over(
     "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
 )
-def test_a_time_in_utc_is_accepted(time: str) -> None:
+def test_utc_times_are_accepted(time: str) -> None:
     assert find_problems(json.dumps(_with("stats.indexed_at", time)).encode()) == []
 
 
-def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
+def test_integer_written_as_float_is_accepted() -> None:
     data = json.dumps({**VALID, "embedding": {"provider": "p", "model": "m", "dimensions": 3072.0}})
     read = parse_metadata(data.replace("2847", "2847.0").encode())
     assert read.embedding is not None
@@ -224,7 +224,7 @@ def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
     ).filter(lambda keys: len({key.strip() for key in keys}) == len(keys)),
     st.none() | st.from_regex("[0-9a-f]{40}", fullmatch=True),
 )
-def test_what_is_written_says_what_was_read(
+def test_written_metadata_equals_read_metadata(
     keys: dict[str, tuple[str | None, list[str]]], commit: str | None
 ) -> None:
     taxonomy = {
@@ -243,10 +243,10 @@ def test_what_is_written_says_what_was_read(
     assert written["embedding"] is None
     assert written["stats"]["source_commit"] == commit
     for key, (text, values) in keys.items():
-        told = written["taxonomy"][key.strip()]
-        assert told.get("description") == text
-        assert ("description" in told) == (text is not None)
-        assert told["values"] == sorted({value.strip() for value in values})
+        facet = written["taxonomy"][key.strip()]
+        assert facet.get("description") == text
+        assert ("description" in facet) == (text is not None)
+        assert facet["values"] == sorted({value.strip() for value in values})
 
 
 @loop_over(
@@ -292,7 +292,7 @@ def test_what_is_written_says_what_was_read(
         ("embedding", {"model": "m", "dimensions": 3072}),
     ],
 )
-def test_a_breach_is_named_by_its_field(field: str, value: object) -> None:
+def test_invalid_value_error_names_its_field(field: str, value: object) -> None:
     with pytest.raises(InvalidMetadata) as error:
         parse_metadata(json.dumps(_with(field, value)).encode())
     assert str(error.value.details["field"]).startswith(field)
@@ -301,12 +301,12 @@ def test_a_breach_is_named_by_its_field(field: str, value: object) -> None:
 
 
 @loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
-def test_what_is_required_is_missed(field: str) -> None:
+def test_missing_required_field_is_reported(field: str) -> None:
     without = {key: value for key, value in VALID.items() if key != field}
     assert [problem.field for problem in find_problems(json.dumps(without).encode())] == [field]
 
 
-def test_every_breach_is_listed() -> None:
+def test_every_invalid_field_is_listed() -> None:
     wrong = {
         "metadata_version": "1.x",
         "corpus_description": 3,
@@ -341,19 +341,19 @@ def test_every_breach_is_listed() -> None:
         assert not problem.reason.endswith(".")
 
 
-def test_the_name_of_a_field_cannot_write_on_a_terminal() -> None:
+def test_control_characters_in_field_name_are_escaped() -> None:
     taxonomy: dict[str, Any] = {"\x1b[2J\u202eevil\n" + "x" * 100: {"values": []}}
     [problem] = find_problems(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
     assert problem.field.isprintable()
 
 
 @loop_over("data", [b"", b"[]", b"{", b"\xff", b"null", b'{"a": NaN}'])
-def test_what_is_no_metadata_is_refused(data: bytes) -> None:
+def test_invalid_metadata_json_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidMetadata):
         parse_metadata(data)
 
 
-def test_a_facet_lists_what_a_schema_may_hold() -> None:
+def test_facet_lists_printable_values_within_limits() -> None:
     found = make_facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
     assert found.values == ("B", "a", "b")
     assert make_facet([]).values == ()
@@ -381,7 +381,7 @@ def test_a_facet_lists_what_a_schema_may_hold() -> None:
         ("a\u00a0b", False),
     ],
 )
-def test_what_can_be_seen_is_listed(value: str, is_listed: bool) -> None:
+def test_only_visible_values_are_listed(value: str, is_listed: bool) -> None:
     assert is_listable(value) is is_listed
     assert (make_facet([value]).values == (value,)) is is_listed
     if value and len(value) <= 128:
@@ -392,19 +392,19 @@ def _described(keys: dict[str, str | None], values: dict[str, list[str]]) -> Met
     return describe_index(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
 
 
-def test_declared_keys_are_told_in_their_order_with_what_is_said_of_them() -> None:
+def test_declared_keys_are_listed_in_order_with_descriptions() -> None:
     keys = {"scope": "The scope.", "empty": None, "many": "Too many.", "type": None, "tags": None}
-    told = _described(keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]})
-    assert json.loads(told.as_bytes())["taxonomy"] == {
+    metadata = _described(keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]})
+    assert json.loads(metadata.as_bytes())["taxonomy"] == {
         "scope": {"description": "The scope.", "values": ["a", "b"]},
         "empty": {"values": []},
         "many": {"description": "Too many.", "values": []},
         "tags": {"values": ["t"]},
     }
-    assert list(told.taxonomy) == ["scope", "empty", "many", "tags"]
+    assert list(metadata.taxonomy) == ["scope", "empty", "many", "tags"]
 
 
-def test_64_declared_keys_leave_no_room_for_those_of_every_workspace() -> None:
+def test_64_declared_keys_displace_built_in_keys() -> None:
     declared = {f"k{i}": None for i in range(64)}
     values = {"type": ["a"], "tags": ["b"]}
     assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == list(declared)
@@ -412,14 +412,14 @@ def test_64_declared_keys_leave_no_room_for_those_of_every_workspace() -> None:
     assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == [*declared, "type"]
 
 
-def test_the_values_of_a_key_that_did_not_change_are_not_looked_at_again() -> None:
+def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
     values = {"a": ["x", "y"]}
     first, second = _described({"a": None}, values), _described({"a": None}, values)
     assert first.taxonomy["a"] is second.taxonomy["a"]
 
 
 @loop_over(
-    ("configured", "name", "told"),
+    ("configured", "name", "description"),
     [
         ("Handbook", "docs", "Handbook"),
         (None, "docs", "documentation of docs"),
@@ -431,11 +431,13 @@ def test_the_values_of_a_key_that_did_not_change_are_not_looked_at_again() -> No
         ("x" * 900, "docs", "x" * 500),
     ],
 )
-def test_the_corpus_is_described_in_one_line(configured: str | None, name: str, told: str) -> None:
-    assert corpus_description(configured, name) == told
+def test_corpus_description_is_one_printable_line(
+    configured: str | None, name: str, description: str
+) -> None:
+    assert corpus_description(configured, name) == description
 
 
-def test_the_description_is_the_same_before_and_after_the_first_index(
+def test_description_is_equal_before_and_after_first_indexing(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
     assert open_index().description() == "documentation of docs"
@@ -443,12 +445,12 @@ def test_the_description_is_the_same_before_and_after_the_first_index(
     index = open_index()
     assert (index.metadata(), index.description()) == (None, "The Handbook")
     index.follow()
-    told = index.metadata()
-    assert told is not None
-    assert (told.corpus_description, index.description()) == ("The Handbook", "The Handbook")
+    metadata = index.metadata()
+    assert metadata is not None
+    assert (metadata.corpus_description, index.description()) == ("The Handbook", "The Handbook")
 
 
-def test_settings_that_are_wrong_do_not_hinder_the_description(index: SearchIndex, repo: Repo) -> None:
+def test_invalid_settings_give_the_default_description(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
     assert index.description() == "documentation of docs"
 

@@ -1,4 +1,4 @@
-"""Threads and processes at one index: nobody is told of less than another was, whenever they meet."""
+"""Races of threads and processes at one index: no caller gets older results than another before."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MEMO = {"new.md": "---\ntype: memo\n---\n# New\n\nAn okapi.\n"}
 LETTER = {"new.md": "---\ntype: letter\n---\n# New\n\nA quagga.\n"}
 
 
-def before(patch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], object]) -> None:
-    """Has something done once, right before a function is called for the first time."""
-    real, waiting = getattr(owner, name), [act]
+def run_before_call(patch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], object]) -> None:
+    """Run `act` once, right before a function is called for the first time."""
+    real, pending = getattr(owner, name), [act]
 
     def called(*given: Any) -> object:
-        while waiting:
-            waiting.pop()()
+        while pending:
+            pending.pop()()
         return real(*given)
 
     patch.setattr(owner, name, called)
@@ -41,16 +41,16 @@ def engine_of(index: SearchIndex) -> Any:
     return index._live.engine
 
 
-def told(index: SearchIndex) -> Metadata:
+def current_metadata(index: SearchIndex) -> Metadata:
     found = index.metadata()
     assert found is not None
     return found
 
 
-def test_an_answer_is_no_older_than_what_was_followed(
+def test_search_is_not_older_than_the_followed_commit(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One thread reads the last generation, another has read the one before it meanwhile."""
+    """One thread reads the last generation, while another has read the one before it."""
     index, elsewhere = open_index(), open_index()
     index.follow()
     repo.commit(LETTER)
@@ -61,27 +61,27 @@ def test_an_answer_is_no_older_than_what_was_followed(
         assert engine_of(index).state().commit != repo.head()
         elsewhere.follow()
 
-    before(monkeypatch, Store, "read", act)
+    run_before_call(monkeypatch, Store, "read", act)
     page = index.search("okapi")
     assert (page.commit, page.stale, [hit.filepath for hit in page.hits]) == (repo.head(), False, ["new.md"])
 
 
 @pytest.mark.parametrize("times", [1, 10])
-def test_an_index_that_goes_back_is_followed_again_or_said_to_be_stale(
+def test_index_that_went_back_is_followed_or_reported_stale(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """What was followed is opened no more, as where the place of its files is gone."""
+    """The followed generation can no longer be opened, as if its folder were deleted."""
     index = open_index()
     index.follow()
     older, before_it = engine_of(index)._searcher, repo.head()
     repo.commit(MEMO)
     real, left = LiveIndex.search, [None] * times
 
-    def search(live: LiveIndex, *asked: Any) -> Any:
+    def search(live: LiveIndex, *arguments: Any) -> Any:
         if left:
             left.pop()
             live.engine._searcher = older
-        return real(live, *asked)
+        return real(live, *arguments)
 
     monkeypatch.setattr(LiveIndex, "search", search)
     page = index.search("okapi guide")
@@ -89,25 +89,25 @@ def test_an_index_that_goes_back_is_followed_again_or_said_to_be_stale(
 
 
 @pytest.mark.parametrize("path", [None, "nowhere/"], ids=["answered", "explained"])
-def test_an_index_that_is_gone_since_it_was_followed_is_made_again(
+def test_index_deleted_after_following_is_rebuilt(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.follow()
     location = engine_of(index)._index_location.peek()
 
     def act() -> None:
-        """Its folder is deleted, and another thread notices that."""
+        """Delete the index folder, and let another thread detect that."""
         shutil.rmtree(location.folder)
         assert engine_of(index).state() is None
 
     owner, name = (LiveIndex, "search") if path is None else (search, "_with_hint")
-    before(monkeypatch, owner, name, act)
+    run_before_call(monkeypatch, owner, name, act)
     page = index.search("errors", path=path)
     assert (bool(page.hits), page.commit) == (path is None, repo.head())
     assert page.hint is None or "nowhere/" in page.hint.message
 
 
-def test_a_slower_thread_does_not_tell_of_an_older_index(
+def test_slower_thread_does_not_publish_older_metadata(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.follow()
@@ -119,12 +119,12 @@ def test_a_slower_thread_does_not_tell_of_an_older_index(
         thread.join()
 
     repo.commit(LETTER)
-    before(monkeypatch, MetadataPublisher, "publish", act)
+    run_before_call(monkeypatch, MetadataPublisher, "publish", act)
     index.follow()
-    assert told(index).stats.source_commit == repo.head()
+    assert current_metadata(index).stats.source_commit == repo.head()
 
 
-def test_a_slower_process_does_not_tell_of_an_older_index(
+def test_slower_process_does_not_publish_older_metadata(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, elsewhere = open_index(), open_index()
@@ -135,15 +135,15 @@ def test_a_slower_process_does_not_tell_of_an_older_index(
         elsewhere.follow()
 
     repo.commit(LETTER)
-    before(monkeypatch, MetadataPublisher, "_write", act)
+    run_before_call(monkeypatch, MetadataPublisher, "_write", act)
     index.follow()
-    for found in (told(index), told(elsewhere)):
+    for found in (current_metadata(index), current_metadata(elsewhere)):
         assert found.stats.source_commit == repo.head()
         assert "memo" in found.taxonomy["type"].values
 
 
-def test_a_switch_leaves_no_home_of_another_branch(tmp_path: Path) -> None:
-    """A thread settles for the branch before the switch, another for the branch after it."""
+def test_concurrent_branch_switch_resolves_the_right_location(tmp_path: Path) -> None:
+    """One thread resolves the branch before the switch, another the branch after it."""
     branch, others = "one", ["two"]
 
     class Slow(IndexLocation):
@@ -154,11 +154,11 @@ def test_a_switch_leaves_no_home_of_another_branch(tmp_path: Path) -> None:
                 branch = others.pop()
                 thread = threading.Thread(target=self.resolve)
                 thread.start()
-                thread.join(0.2)  # which waits for this one, if all is well
+                thread.join(0.2)  # a correct thread waits for this one
 
-    home = Slow(lambda: branch, lambda name: [tmp_path / name])
-    home.resolve()
+    index_location = Slow(lambda: branch, lambda name: [tmp_path / name])
+    index_location.resolve()
     for branch in ("one", "two", "one"):
-        location = home.resolve()
+        location = index_location.resolve()
         assert location is not None
         assert location.folder.name == branch

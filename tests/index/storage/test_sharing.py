@@ -1,4 +1,4 @@
-"""Several processes and one index: one writes, the others follow, wait, or say that they are behind."""
+"""Several processes and one index: one writes; the others follow, wait, or return stale results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage import files
 from index.storage.locking import IndexBusy, hold_lock, is_locked
 from index.storage.metadata import read_metadata
-from tests.index.lists import built, home, is_true, orphans
+from tests.index.lists import home, index_folder, is_correct, orphans
 from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -31,16 +31,16 @@ from pathlib import Path
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 
-told = []
+reports = []
 index = SearchIndex(Workspace.open(Path(sys.argv[1])))
 sys.stdin.readline()
-page = index.search("errors", limit=50, progress=lambda done, total, word: told.append(word))
-print(json.dumps([page.commit, page.stale, [hit.chunk_id for hit in page.hits], sorted(set(told))]))
+page = index.search("errors", limit=50, progress=lambda done, total, word: reports.append(word))
+print(json.dumps([page.commit, page.stale, [hit.chunk_id for hit in page.hits], sorted(set(reports))]))
 """
 
 
 @pytest.mark.process
-def test_two_that_start_at_once_on_no_index_build_it_once(repo: Repo, own_key: Path) -> None:
+def test_two_processes_at_once_build_the_first_index_once(repo: Repo, own_key: Path) -> None:
     repo.commit({f"notes/n{n}.md": f"# New {n}\n\n" + "errors of all kinds " * 200 for n in range(60)})
     processes = [
         subprocess.Popen(
@@ -59,27 +59,27 @@ def test_two_that_start_at_once_on_no_index_build_it_once(repo: Repo, own_key: P
     answers = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
     for commit, stale, hits, _ in answers:
         assert (commit, stale, len(hits)) == (repo.head(), False, 50)
-    assert sum("Indexing documents" in told for _, _, _, told in answers) == 1
+    assert sum("Indexing documents" in reports for _, _, _, reports in answers) == 1
     assert orphans(repo) == []
 
 
-def test_a_reader_keeps_answering_while_another_writes_and_rebuilds(open_index: Open, repo: Repo) -> None:
+def test_reader_answers_during_rebuild_by_another_process(open_index: Open, repo: Repo) -> None:
     reader, writer = open_index(), open_index()
     before = reader.search("errors retry", limit=50)
-    old = built(repo)
+    old = index_folder(repo)
     writer.rebuild()
     assert not old.exists()
     assert reader.search("errors retry", limit=50) == before
-    assert reader.search("nothing of note").hits  # read from files that have no name any more
+    assert reader.search("nothing of note").hits  # read from deleted files
     for number in range(12):
         repo.commit({"notes/new.md": f"# New {number}\n\nAn okapi.\n"})
         (writer if number % 4 else reader).follow()
-    assert is_true(reader, repo)
-    assert is_true(writer, repo)
+    assert is_correct(reader, repo)
+    assert is_correct(writer, repo)
     assert orphans(repo) == []
 
 
-def test_without_the_lock_the_old_index_answers_and_says_that_it_is_stale(
+def test_locked_index_is_searched_and_reported_stale(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
@@ -96,44 +96,44 @@ def test_without_the_lock_the_old_index_answers_and_says_that_it_is_stale(
     assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
 
 
-def test_a_damaged_index_is_not_trusted_while_another_writes(
+def test_search_waits_for_lock_if_index_is_damaged(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever cannot trust the old one waits, and is told so; the error comes only after long patience."""
+    """A search that cannot use the old index waits and reports that; it fails after a long timeout."""
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     open_index().follow()
-    for file in built(repo).glob("*.flat"):
+    for file in index_folder(repo).glob("*.flat"):
         put(file, file.read_bytes()[:-1])
-    told: list[str] = []
+    reports: list[str] = []
     pages = []
     index = open_index()
     waiting = threading.Event()
 
     def progress(done: int, total: int, message: str) -> None:
-        told.append(message)
+        reports.append(message)
         waiting.set()
 
-    def ask() -> None:
+    def search() -> None:
         pages.append(index.search("jitter", progress=progress))
 
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=search)
     with hold_lock(home(repo) / "lock", 0):
         thread.start()
         assert waiting.wait(60)
         assert pages == []
     thread.join(60)
     assert [(page.commit, page.stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
-    assert told[0].startswith("Waiting")
-    assert "Indexing documents" in told
+    assert reports[0].startswith("Waiting")
+    assert "Indexing documents" in reports
 
-    for file in built(repo).glob("*.flat"):
+    for file in index_folder(repo).glob("*.flat"):
         put(file, b"")
     monkeypatch.setattr("index.storage.write_lock.FIRST_BUILD_TIMEOUT_S", 0.05)
     with hold_lock(home(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")
 
 
-def test_threads_are_answered_while_one_of_them_indexes(
+def test_threads_get_stale_results_while_one_indexes(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
@@ -158,7 +158,9 @@ def test_threads_are_answered_while_one_of_them_indexes(
     assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
 
 
-def test_searching_while_the_index_is_rebuilt(index: SearchIndex, open_index: Open, repo: Repo) -> None:
+def test_search_during_rebuild_returns_the_same_page(
+    index: SearchIndex, open_index: Open, repo: Repo
+) -> None:
     expected = index.search("errors retry", limit=50)
     pages = []
 
@@ -170,22 +172,22 @@ def test_searching_while_the_index_is_rebuilt(index: SearchIndex, open_index: Op
     assert all(page == expected for page in pages)
 
 
-def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, repo: Repo) -> None:
+def test_leftover_files_are_deleted_by_the_next_write(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
-    (built(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
-    (built(repo) / "_MAIN_99.toc").write_bytes(b"half")
-    (built(repo) / "MAIN.tmp").mkdir()
+    (index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
+    (index_folder(repo) / "_MAIN_99.toc").write_bytes(b"half")
+    (index_folder(repo) / "MAIN.tmp").mkdir()
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
     with hold_lock(home(repo) / "lock", 0):
-        assert open_index().status().leftovers == ()  # they may be the work of whoever holds the lock
+        assert open_index().status().leftovers == ()  # they may belong to the process that holds the lock
         assert open_index().status().busy
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
-    assert is_true(open_index(), repo)
+    assert is_correct(open_index(), repo)
     assert orphans(repo) == []
 
-    (built(repo) / "MAIN.tmp").mkdir()
+    (index_folder(repo) / "MAIN.tmp").mkdir()
     (home(repo) / "0123456789abcdef").mkdir()
     assert open_index().sweep() == 2
     assert orphans(repo) == []
@@ -195,7 +197,7 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
 def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
-    """Another process that sweeps would make the writer's last step fail, and its figures would be lost."""
+    """If another process deleted the draft, the writer's last step would fail, and lose its stats."""
     writer = open_index()
     writer.follow()
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -221,13 +223,13 @@ def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
         go_on.set()
         thread.join(60)
     assert not draft.exists()
-    told = open_index().metadata()
-    assert told is not None
-    assert told.stats.source_commit == repo.head()
+    reports = open_index().metadata()
+    assert reports is not None
+    assert reports.stats.source_commit == repo.head()
 
 
 @pytest.mark.process
-def test_metadata_of_two_writers_is_never_mixed(
+def test_metadata_and_checksum_of_two_writers_never_mix(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second one waits until the checksum of the first is written, too."""
@@ -264,46 +266,46 @@ def test_metadata_of_two_writers_is_never_mixed(
     assert seen[-1].stats.source_commit == repo.head()
 
 
-def test_a_reader_that_is_not_a_writer_sweeps_nothing(open_index: Open, repo: Repo) -> None:
+def test_reader_deletes_no_files(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    generation = Store(built(repo)).read()
-    (built(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"unfinished")
-    again = Store(built(repo)).read()
+    generation = Store(index_folder(repo)).read()
+    (index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"unfinished")
+    again = Store(index_folder(repo)).read()
     assert again.state == generation.state
-    assert (built(repo) / "MAIN_0123456789abcdef.flat").exists()
+    assert (index_folder(repo) / "MAIN_0123456789abcdef.flat").exists()
 
 
-def test_a_lock_file_that_was_removed_locks_nobody_out(open_index: Open, repo: Repo) -> None:
+def test_removed_lock_file_does_not_block_writers(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     lock = home(repo) / "lock"
     with hold_lock(lock, 0):
         lock.unlink()
         with hold_lock(lock, 0), pytest.raises(IndexBusy), hold_lock(lock, 0):
             raise AssertionError("two hold it")
-    assert is_true(open_index(), repo)
+    assert is_correct(open_index(), repo)
 
 
-def test_the_folder_may_vanish_at_any_time(index: SearchIndex, repo: Repo) -> None:
+def test_index_folder_deleted_at_any_time_is_recreated(index: SearchIndex, repo: Repo) -> None:
     index.follow()
-    told = []
+    reports = []
 
     def progress(done: int, total: int, message: str) -> None:
-        if not told:
+        if not reports:
             shutil.rmtree(repo.path / ".git" / "docyard")
-        told.append(message)
+        reports.append(message)
 
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     assert len(index.search("okapi", progress=progress).hits) == 1
-    assert is_true(index, repo)
-    told.clear()
+    assert is_correct(index, repo)
+    reports.clear()
     index.close()
     shutil.rmtree(repo.path / ".git" / "docyard")
     assert len(index.search("okapi", progress=progress).hits) == 1
-    assert is_true(index, repo)
+    assert is_correct(index, repo)
     assert home(repo).is_dir()
 
 
-def test_an_old_cursor_of_a_commit_that_is_gone_is_stale(open_index: Open, repo: Repo) -> None:
+def test_cursor_of_a_pruned_commit_is_stale(open_index: Open, repo: Repo) -> None:
     first = repo.head()
     repo.commit({"notes/new.md": "# New\n\nErrors.\n"})
     cursor = open_index().search("errors", limit=1).next_cursor
@@ -313,10 +315,10 @@ def test_an_old_cursor_of_a_commit_that_is_gone_is_stale(open_index: Open, repo:
     index = open_index()
     with pytest.raises(StaleCursor):
         index.search("errors", limit=1, cursor=cursor)
-    assert is_true(index, repo)
+    assert is_correct(index, repo)
 
 
-def test_a_place_that_refused_is_tried_again_later(
+def test_failed_index_location_is_retried_after_delay(
     index: SearchIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.follow()
@@ -342,4 +344,4 @@ def test_a_place_that_refused_is_tried_again_later(
     repo.commit({"notes/new.md": "# New\n\nA wombat.\n"})
     assert len(other.search("wombat").hits) == 1
     assert other.status().folder == own
-    assert is_true(other, repo)
+    assert is_correct(other, repo)

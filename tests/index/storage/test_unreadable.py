@@ -1,4 +1,4 @@
-"""A document that Git cannot read is left out and named, and comes back when it can be read again."""
+"""A document that Git cannot read is omitted and reported, and indexed when it is readable again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from index.cursors import StaleCursor
 from index.service import SearchIndex
-from tests.index.lists import is_true
+from tests.index.lists import is_correct
 from tests.repositories import Repo
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
@@ -29,7 +29,7 @@ def loose(repo: Repo, path: str) -> Path:
 
 
 def spoil(file: Path, harm: str) -> bytes:
-    """Harm an object, and give what it was."""
+    """Damage an object, and return its original bytes."""
     data = file.read_bytes()
     file.chmod(0o644)
     if harm == "missing":
@@ -40,7 +40,7 @@ def spoil(file: Path, harm: str) -> bytes:
 
 
 @pytest.mark.parametrize("harm", ["missing", "empty", "cut", "changed"])
-def test_one_lost_document_does_not_stop_the_search(open_index: Open, repo: Repo, harm: str) -> None:
+def test_unreadable_document_is_omitted_and_reported(open_index: Open, repo: Repo, harm: str) -> None:
     file = loose(repo, LOST)
     whole = spoil(file, harm)
     index = open_index()
@@ -57,12 +57,12 @@ def test_one_lost_document_does_not_stop_the_search(open_index: Open, repo: Repo
     found = index.search("errors", limit=50)
     assert (found.unreadable, found.commit) == ((), repo.head())
     assert LOST in [hit.filepath for hit in found.hits]
-    assert is_true(open_index(), repo)
+    assert is_correct(open_index(), repo)
     with pytest.raises(StaleCursor):
         index.search("errors retry", cursor=page.next_cursor)
 
 
-def test_it_is_tried_again_with_each_commit(index: SearchIndex, repo: Repo) -> None:
+def test_unreadable_document_is_retried_at_each_commit(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     repo.commit({LOST: "# Limits\n\nA quagga.\n"})
     whole = spoil(loose(repo, LOST), "missing")
@@ -75,10 +75,10 @@ def test_it_is_tried_again_with_each_commit(index: SearchIndex, repo: Repo) -> N
     loose(repo, LOST).write_bytes(whole)
     repo.commit({"notes/new.md": "# New\n"})
     assert len(index.search("quagga").hits) == 1
-    assert is_true(index, repo)
+    assert is_correct(index, repo)
 
 
-def test_a_lost_manifest_says_nothing_until_the_index_is_built_anew(open_index: Open, repo: Repo) -> None:
+def test_unreadable_manifest_sets_no_metadata_until_rebuild(open_index: Open, repo: Repo) -> None:
     manifest = "guides/.taxonomy.toml"
     repo.commit({manifest: "[metadata]\ntype = 'guide'\n", "guides/new.md": "# New\n\nAn okapi.\n"})
     whole = spoil(loose(repo, manifest), "missing")
@@ -95,7 +95,7 @@ def test_a_lost_manifest_says_nothing_until_the_index_is_built_anew(open_index: 
     assert index.search("okapi").hits[0].metadata == {"type": "guide"}
 
 
-def test_it_is_forgotten_when_the_document_goes(index: SearchIndex, repo: Repo) -> None:
+def test_deleted_document_is_no_longer_reported_as_unreadable(index: SearchIndex, repo: Repo) -> None:
     spoil(loose(repo, LOST), "missing")
     assert index.search("jitter").unreadable == (LOST,)
     repo.git("rm", "-q", "--cached", LOST)
@@ -103,10 +103,10 @@ def test_it_is_forgotten_when_the_document_goes(index: SearchIndex, repo: Repo) 
     page = index.search("jitter")
     assert page.unreadable == ()
     assert index.status().state.files == 3  # type: ignore[union-attr]
-    assert is_true(index, repo)
+    assert is_correct(index, repo)
 
 
-def test_a_blob_lost_after_it_was_indexed_is_shown_by_its_heading(index: SearchIndex, repo: Repo) -> None:
+def test_blob_lost_after_indexing_is_shown_by_its_heading(index: SearchIndex, repo: Repo) -> None:
     index.follow()
     spoil(loose(repo, "guides/retries.md"), "missing")
     [hit] = index.search("thundering herds").hits

@@ -1,4 +1,4 @@
-"""Whoosh's own reader and searcher open our folder, and find in it what our segments hold."""
+"""Whoosh's own reader and searcher open the index folder, and find the content of its segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.index.pages import Growing, page, random_page, segment
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
 
 
-def grown(seed: int) -> Growing:
+def grow_index(seed: int) -> Growing:
     chance = Random(seed)
     index = Growing()
     for _ in range(4):
@@ -32,14 +32,14 @@ def grown(seed: int) -> Growing:
 
 @pytest.fixture(params=range(4))
 def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SegmentReader, ...]:
-    """Return the parts of an index that was committed to a folder, with pages of each that were replaced."""
-    chunks = (made := grown(request.param)).parts
+    """Return the segments of an index committed to a folder; some of their pages are deleted."""
+    chunks = (made := grow_index(request.param)).parts
     state = State("c", 1, sum(part.size for part in chunks), 1, "now")
     assert any(part.dead_pages for part in made.parts)
     return Store(tmp_path).commit(None, made.parts, state, write_toc).parts
 
 
-def test_each_reader_agrees_with_its_segment(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
+def test_whoosh_reader_equals_its_segment(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
     with open_dir(str(tmp_path)).reader() as multi:
         leaves = multi.leaf_readers()
         assert len(leaves) == len(parts)
@@ -95,7 +95,7 @@ def test_terms_are_listed_in_order_field_by_field(parts: tuple[SegmentReader, ..
 
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])
-def test_the_searcher_finds_the_live_sections_of_a_term(
+def test_whoosh_searcher_finds_live_sections_of_each_term(
     parts: tuple[SegmentReader, ...], tmp_path: Path, weighting: scoring.WeightingModel
 ) -> None:
     with open_dir(str(tmp_path)).searcher(weighting=weighting) as searcher:
@@ -113,7 +113,7 @@ def test_the_searcher_finds_the_live_sections_of_a_term(
                 assert {(hit["path"], hit["key"]): hit.score for hit in hits} == wanted
 
 
-def test_a_term_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+def test_unknown_term_raises_term_not_found(tmp_path: Path) -> None:
     made = [SegmentReader.of(segment([page("a.md", "# Yak\n")]))]
     Store(tmp_path).commit(None, made, State("c", 1, 1, 1, "now"), write_toc)
     with open_dir(str(tmp_path)).reader() as reader:
@@ -127,14 +127,14 @@ def test_a_term_that_is_not_there_is_not_found(tmp_path: Path) -> None:
             reader.term_info("facet_tags", "zebra")
 
 
-def test_keys_are_named_both_ways() -> None:
+def test_keys_and_terms_convert_both_ways() -> None:
     for key in (b"\0yak", b"tags\0a\0b", b"\xc3\xa9 \0x", b"text\0x", b"\0"):
         assert key_of(*term_of(key)) == key
     assert key_of("path", b"x") is None
 
 
-def test_whoosh_reads_the_table_that_we_write() -> None:
-    index = grown(7)
+def test_whoosh_reads_the_written_table_of_contents() -> None:
+    index = grow_index(7)
     storage = RamStorage()
     storage.files[toc_name(41)] = write_toc(41, index.parts)
     segments = TOC.read(storage, NAME, 41, schema()).segments

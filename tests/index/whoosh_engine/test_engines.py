@@ -1,4 +1,4 @@
-"""The contract of a search engine (`index.port`), which every engine keeps."""
+"""The contract of a search engine (`index.port`), tested with every engine."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
     return History(request.param, tmp_path)
 
 
-def test_there_is_nothing_before_the_first_commit(history: History) -> None:
+def test_search_before_first_commit_raises_not_indexed(history: History) -> None:
     assert history.state() is None
     with pytest.raises(NotIndexed):
-        history.ask("retry")
+        history.search("retry")
     assert history.engine.values("type") == {}
 
 
-def test_a_commit_without_documents_is_an_empty_index(history: History) -> None:
+def test_commit_without_documents_gives_an_empty_index(history: History) -> None:
     history.commit()
     assert history.state() == State("c1", 0, 0, 0, "")
-    results = history.ask("retry")
+    results = history.search("retry")
     assert (results.hits, results.more, results.partial) == ((), False, False)
 
 
-def test_the_state_says_what_the_index_stands_for(history: History) -> None:
+def test_state_has_commit_and_counts_of_index(history: History) -> None:
     pages = [page("a.md", "# One\n\nretry\n\n## Two\n"), page("empty.md", ""), page("b.md", "words, words")]
     state = history.commit(*pages)
     length = sum(entry.length for one in pages for entry in entries_of(one))
     assert history.state() == replace(state, indexed_at="") == State("c1", 3, 3, length, "")
-    assert history.ask("retry").state == history.engine.state()
+    assert history.search("retry").state == history.engine.state()
 
 
-def test_a_hit_has_what_lists_need(history: History) -> None:
+def test_hit_has_the_record_of_its_section(history: History) -> None:
     one = page(
         "docs/a.md", "# Title\n\n## Back *off*\n\nretry\n\n### Deep\n\nwaits\n", type="guide", tags=["x", "y"]
     )
     history.commit(one)
     for entry in entries_of(one):
-        assert history.ask(entry.section.title).hits[0].record == entry.record
+        assert history.search(entry.section.title).hits[0].record == entry.record
 
 
-def test_a_change_begins_where_the_index_stands(history: History) -> None:
+def test_change_from_another_base_raises_base_moved(history: History) -> None:
     history.commit(page("a.md", "retry"))
     with pytest.raises(BaseMoved) as moved:
         history.engine.apply("c7", "c8", [page("b.md", "retry")], ["a.md"])
@@ -66,16 +66,16 @@ def test_a_change_begins_where_the_index_stands(history: History) -> None:
     assert history.ids("retry") == ["a.md#_preamble"]
 
 
-def test_a_commit_that_was_taken_in_is_not_taken_in_again(history: History) -> None:
+def test_indexed_commit_is_not_applied_again(history: History) -> None:
     history.commit(page("a.md", "retry"))
     history.commit(page("b.md", "retry"))
-    before, generation = history.engine.state(), history.ask("retry").generation
+    before, generation = history.engine.state(), history.search("retry").generation
     assert history.engine.apply("c1", "c2", [page("c.md", "retry")], ["a.md"]) == before
-    assert history.ask("retry").generation == generation
+    assert history.search("retry").generation == generation
     assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
-def test_what_is_gone_is_not_found(history: History) -> None:
+def test_deleted_sections_are_not_found(history: History) -> None:
     history.commit(
         page("a.md", "# A\n\n## Backoff\n\nretry\n\n## Limits\n\njitter"), page("b.md", "retry jitter")
     )
@@ -90,7 +90,7 @@ def test_what_is_gone_is_not_found(history: History) -> None:
     assert history.state() == State("c4", 0, 0, 0, "")
 
 
-def test_words_are_joined_by_or(history: History) -> None:
+def test_query_words_are_joined_by_or(history: History) -> None:
     history.commit(
         page("a.md", "retry"), page("b.md", "jitter"), page("c.md", "retry jitter"), page("d.md", "none")
     )
@@ -108,7 +108,7 @@ def test_equal_scores_are_ordered_by_address(history: History) -> None:
     assert history.ids("wombat") == expected
 
 
-def test_filters_are_exact_and_come_before_the_list_is_cut(history: History) -> None:
+def test_exact_filters_are_applied_before_limit(history: History) -> None:
     history.commit(
         page("docs/a.md", "retry", type="guide", tags=["net work", "sdk"]),
         page("docs/deep/b.md", "retry", type="note", tags=["sdk"]),
@@ -137,7 +137,7 @@ def test_filters_are_exact_and_come_before_the_list_is_cut(history: History) -> 
     assert history.ids(Query(terms, filters={"type": "note"}), limit=1) == [b]
 
 
-def test_excluded_words_and_phrases(history: History) -> None:
+def test_excluded_words_and_phrases_limit_and_order_results(history: History) -> None:
     history.commit(
         page("a.md", "# A\n\nthe exponential backoff of a retry"),
         page("b.md", "# B\n\nbackoff that is exponential"),
@@ -152,48 +152,48 @@ def test_excluded_words_and_phrases(history: History) -> None:
     assert history.ids('"exponential backoff" jitter') == [c, a, b]
     assert history.ids('"exponential backoff" jitter', limit=1) == [c]
     assert history.ids('"exponential backoff" jitter -retry') == [c, b]
-    first, second, third = history.ask('"exponential backoff" jitter').hits
+    first, second, third = history.search('"exponential backoff" jitter').hits
     assert first.score > second.score > third.score
 
 
-def test_phrases_are_looked_for_in_so_many_sections_only(history: History) -> None:
+def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
     many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
-    results = history.ask('"alpha beta"')
+    results = history.search('"alpha beta"')
     assert (results.hits, results.more, results.partial) == ((), False, True)
-    assert not history.ask(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+    assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).partial
 
 
-def test_pages_of_a_list_cover_it_once(history: History) -> None:
+def test_pages_cover_all_results_once(history: History) -> None:
     chance = Random(1)
     for start in (0, 40):
         history.commit(*(random_page(chance, f"{number}.md", 4) for number in range(start, start + 40)))
     query = Query({"alpha": 1, "beta": 2, "gamma": 1})
-    whole = history.ask(query, limit=1000)
+    whole = history.search(query, limit=1000)
     assert not whole.more
     paged: list[object] = []
     more = True
     for size in (1, 7, 40, 2, 1, 1, 13, 500):
         assert more
-        part = history.ask(query, offset=len(paged), limit=size, generation=whole.generation)
+        part = history.search(query, offset=len(paged), limit=size, generation=whole.generation)
         paged += part.hits
         more = part.more
     assert not more
     assert tuple(paged) == whole.hits
-    assert history.ask(query, offset=5000).hits == ()
+    assert history.search(query, offset=5000).hits == ()
 
 
-def test_a_page_belongs_to_its_list(history: History) -> None:
+def test_page_of_an_old_generation_is_refused(history: History) -> None:
     history.commit(page("a.md", "retry"), page("b.md", "retry"))
-    generation = history.ask("retry", limit=1).generation
+    generation = history.search("retry", limit=1).generation
     assert history.ids("retry", offset=1, generation=generation) == ["b.md#_preamble"]
     history.commit(page("aa.md", "retry"))
     with pytest.raises(GenerationGone):
-        history.ask("retry", offset=1, generation=generation)
-    assert history.ids("retry", generation=history.ask("retry").generation)
+        history.search("retry", offset=1, generation=generation)
+    assert history.ids("retry", generation=history.search("retry").generation)
 
 
-def test_what_git_cannot_read_is_left_out_and_named(history: History) -> None:
+def test_unreadable_documents_are_omitted_and_reported(history: History) -> None:
     history.commit(page("a.md", "retry"), page("b.md", "retry"))
     state = history.commit(UnreadableDocument("a.md", BLOB))
     assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
@@ -205,22 +205,22 @@ def test_what_git_cannot_read_is_left_out_and_named(history: History) -> None:
     history.rebuild()
     assert history.state() == known
 
-    generation = history.ask("retry").generation
-    healed = page("a.md", "retry retry")
-    history.blobs[healed.blob] = healed.data
-    state = history.engine.apply("c3", "c3", [healed], ())
+    generation = history.search("retry").generation
+    repaired = page("a.md", "retry retry")
+    history.blobs[repaired.blob] = repaired.data
+    state = history.engine.apply("c3", "c3", [repaired], ())
     assert (state.commit, state.files, state.unreadable) == ("c3", 3, {})
     assert "a.md#_preamble" in history.ids("retry")
-    assert history.ask("retry").generation != generation
+    assert history.search("retry").generation != generation
 
 
-def test_an_unreadable_document_can_be_deleted(history: History) -> None:
+def test_unreadable_document_can_be_deleted(history: History) -> None:
     history.commit(UnreadableDocument("a.md", BLOB))
     assert history.commit(deletes=["a.md"]).unreadable == {}
     assert history.state() == State("c2", 0, 0, 0, "")
 
 
-def test_a_branch_can_lose_all_its_commits(history: History) -> None:
+def test_branch_without_commits_gives_an_empty_index(history: History) -> None:
     history.commit(page("a.md", "retry"))
     state = history.engine.apply("c1", None, (), ["a.md"])
     assert (state.commit, state.files) == (None, 0)
@@ -229,7 +229,7 @@ def test_a_branch_can_lose_all_its_commits(history: History) -> None:
     assert history.ids("retry") == ["b.md#_preamble"]
 
 
-def test_values_count_live_sections(history: History) -> None:
+def test_values_count_only_live_sections(history: History) -> None:
     history.commit(
         page("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
         page("b.md", "text", type="note", tags=["net"]),
@@ -242,7 +242,7 @@ def test_values_count_live_sections(history: History) -> None:
     assert history.engine.values("other") == {}
 
 
-def test_a_misspelt_word_leads_to_terms_of_live_sections(history: History) -> None:
+def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) -> None:
     assert history.engine.similar("paginaton", 5) == ()
     history.commit(
         page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
@@ -266,22 +266,22 @@ def test_a_misspelt_word_leads_to_terms_of_live_sections(history: History) -> No
     assert similar("retrie", 5) == ("retir",)
 
 
-def test_a_rebuild_can_be_called_off(history: History) -> None:
+def test_rebuild_is_skipped_if_condition_holds(history: History) -> None:
     history.commit(page("a.md", "retry"))
-    asked: list[State] = []
+    checked_states: list[State] = []
     source = Commit("c2", {"b.md": page("b.md", "retry")})
 
-    def will_do(state: State) -> bool:
-        asked.append(state)
+    def accept(state: State) -> bool:
+        checked_states.append(state)
         return True
 
-    kept = history.engine.rebuild(source, unless=will_do)
-    assert (kept.commit, [state.commit for state in asked]) == ("c1", ["c1"])
+    unchanged = history.engine.rebuild(source, unless=accept)
+    assert (unchanged.commit, [state.commit for state in checked_states]) == ("c1", ["c1"])
     assert history.engine.rebuild(source, unless=lambda state: False).commit == "c2"
     assert history.ids("retry") == ["b.md#_preamble"]
 
 
-def test_a_rebuild_that_fails_leaves_what_serves(history: History) -> None:
+def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
     class Lost(Commit):
         def paths(self) -> tuple[str, ...]:
             return ("a.md", "lost.md")
@@ -292,36 +292,36 @@ def test_a_rebuild_that_fails_leaves_what_serves(history: History) -> None:
     assert history.ids("retry") == ["a.md#_preamble"]
 
 
-def test_a_persistent_index_outlives_what_has_it_open(history: History) -> None:
+def test_persistent_index_is_reopened_unchanged(history: History) -> None:
     if history.name == "plain":
         pytest.skip("this engine keeps nothing")
     history.commit(page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
-    before, results = history.engine.state(), history.ask("retry")
+    before, results = history.engine.state(), history.search("retry")
     history.engine.close()
-    assert history.ask("retry") == results
+    assert history.search("retry") == results
     history.engine = history.open()
     assert history.engine.state() == before
-    assert history.ask("retry") == results
+    assert history.search("retry") == results
     history.commit(page("b.md", "retry"))
     assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_following_commits_equals_the_plain_engine_and_a_rebuild(history: History, seed: int) -> None:
+def test_incremental_index_equals_plain_engine_and_rebuild(history: History, seed: int) -> None:
     chance = Random(seed)
     plain = History("plain", history.folder)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(12):
         some = [random_page(chance, path, chance.randrange(12)) for path in chance.sample(paths, 4)]
-        gone = set(chance.sample(paths, 2)) - {one.path for one in some}
+        deleted = set(chance.sample(paths, 2)) - {one.path for one in some}
         for one in (plain, history):
-            one.commit(*some, deletes=gone)
+            one.commit(*some, deletes=deleted)
     assert history.state() == plain.state()
     queries = [random_query(chance) for _ in range(12)]
-    expected = [plain.ask(query, limit=60) for query in queries]
+    expected = [plain.search(query, limit=60) for query in queries]
     for _ in range(2):
         for query, right in zip(queries, expected, strict=True):
-            found = history.ask(query, limit=60)
+            found = history.search(query, limit=60)
             assert (found.hits, found.more, found.partial) == (right.hits, right.more, right.partial)
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
             assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)

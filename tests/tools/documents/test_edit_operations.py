@@ -1,4 +1,4 @@
-"""The operations of edit_document: how a call names them, what is answered, and what a wrong one is told."""
+"""The operations of edit_document: their selection, their answers and their errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import CallTool, make_client
 from tools.arguments import InvalidArguments
 from tools.documents import edit_operations
 from tools.registry import Toolbox
@@ -20,8 +20,8 @@ from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 
-# Fields without an operation, and what they mean; two names are those that the error offers.
-MEANT = [
+# Fields without an operation, and the operation that they select; of two names, the error offers both.
+OPERATIONS_OF_FIELDS = [
     ({"title": "New", "slug": "tasks", "criteria": "x"}, ["add_task"]),
     ({"title": "New", "slug": "tasks[0]"}, ["add_task", "update_task"]),
     ({"title": "New", "slug": "tasks[0]", "criteria": "x", "assignee": "y"}, ["add_task", "update_task"]),
@@ -40,8 +40,8 @@ MEANT = [
 ]
 
 
-@loop_over(("fields", "names"), MEANT)
-def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[str]) -> None:
+@loop_over(("fields", "names"), OPERATIONS_OF_FIELDS)
+def test_fields_select_the_operation(fields: dict[str, object], names: list[str]) -> None:
     item = {"file": "api.md", **fields}
     if len(names) == 1:
         assert edit_operations.resolve_operation(item) == names[0]
@@ -55,7 +55,7 @@ TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapp
 
 
 def declared(operation: Any) -> list[tuple[str, str]]:
-    """Return the fields of a class as a client should be told them."""
+    """Return the fields of a class as the usage describes them."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     found = []
     for field in dataclasses.fields(operation):
@@ -67,32 +67,38 @@ def declared(operation: Any) -> list[tuple[str, str]]:
     return found
 
 
-def test_what_a_client_is_told_is_what_the_classes_declare() -> None:
-    told = [(name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()]
-    assert told == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
+def test_usage_matches_declared_fields() -> None:
+    specified_operations = [
+        (name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()
+    ]
+    assert specified_operations == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])
-def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
+def test_removal_and_move_require_operation_name(slug: str) -> None:
     with pytest.raises(InvalidArguments, match="the given fields match no operation"):
         edit_operations.resolve_operation({"file": "api.md", "slug": slug})
 
 
 @pytest.mark.parametrize("name", list(edit_operations.SPECIFICATIONS))
-def test_the_example_of_an_operation_has_what_it_needs(ask: Ask, repo: Repo, name: str) -> None:
+def test_example_of_operation_has_required_fields(call_tool: CallTool, repo: Repo, name: str) -> None:
     repo.commit({"api.md": "# API\n\nv1\n\n## Endpoints\n\nText.\n\n## Errors\n\n## Tasks\n\n- [ ] One\n"})
-    ask("view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("endpoints", "tasks")])
-    asked = ask("edit_document", operation=name).data
-    example = json.loads(asked["next_step"].partition("edit_document ")[2])
+    call_tool(
+        "view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("endpoints", "tasks")]
+    )
+    usage = call_tool("edit_document", operation=name).data
+    example = json.loads(usage["next_step"].partition("edit_document ")[2])
     assert example["operation"] == name
-    answer = ask("edit_document", **example)
+    answer = call_tool("edit_document", **example)
     assert not answer.is_error, answer.data
     assert answer.data["next_step"]
 
 
-def test_a_task_is_changed_moved_and_removed(ask: Ask, repo: Repo) -> None:
-    ask("view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("tasks", "endpoints")])
-    answer = ask(
+def test_task_is_changed_moved_and_removed(call_tool: CallTool, repo: Repo) -> None:
+    call_tool(
+        "view_document", operations=[{"file": "api.md", "slug": slug} for slug in ("tasks", "endpoints")]
+    )
+    answer = call_tool(
         "edit_document",
         operations=[
             {
@@ -116,66 +122,64 @@ def test_a_task_is_changed_moved_and_removed(ask: Ask, repo: Repo) -> None:
     assert text.rstrip().endswith("## Tasks\n\n- [ ] Write tests")
 
 
-def test_words_of_a_task_are_not_taken_away_unread(toolbox: Toolbox, repo: Repo) -> None:
+def test_unread_task_text_is_not_overwritten(toolbox: Toolbox, repo: Repo) -> None:
     for fields in (
         {"operation": "remove_task"},
         {"operation": "update_task", "criteria": "other"},
         {"operation": "update_task", "title": "Other"},
     ):
-        ask = client_of(toolbox)
-        refused = ask("edit_document", file="api.md", slug="tasks[0]", **fields)
+        call_tool = make_client(toolbox)
+        refused = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
         assert refused.data["code"] == "READ_FIRST"
-        assert not ask("edit_document", file="api.md", slug="tasks[0]", **fields, dry_run=True).is_error
-    ask = client_of(toolbox)
+        assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields, dry_run=True).is_error
+    call_tool = make_client(toolbox)
     for fields in (
         {"operation": "update_task", "note": "more"},
         {"operation": "move_task", "to_slug": "endpoints"},
     ):
-        assert not ask("edit_document", file="api.md", slug="tasks[0]", **fields).is_error
+        assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields).is_error
 
 
-def test_a_quotation_is_proof_that_it_was_read(toolbox: Toolbox, repo: Repo) -> None:
-    answer = client_of(toolbox)("edit_document", file="api.md", old="Finds things.", new="Finds all.")
+def test_quoted_text_counts_as_read(toolbox: Toolbox, repo: Repo) -> None:
+    answer = make_client(toolbox)("edit_document", file="api.md", old="Finds things.", new="Finds all.")
     assert answer.data["slug"] == "endpoints/search"
     assert "Finds all." in repo.git("show", "HEAD:api.md")
 
 
-def test_the_same_text_again_makes_no_commit(ask: Ask, repo: Repo) -> None:
+def test_same_text_again_makes_no_commit(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    answer = ask("edit_document", file="api.md", old="Finds", new="Finds")
+    answer = call_tool("edit_document", file="api.md", old="Finds", new="Finds")
     assert (answer.data["changed"], answer.data["commit"]) == (False, before)
 
 
 @pytest.mark.parametrize(("old", "matches"), [("e", 7), ("nowhere", 0)])
-def test_a_wrong_number_of_matches_is_answered_with_what_would_have_worked(
-    ask: Ask, old: str, matches: int
-) -> None:
-    answer = ask("edit_document", file="api.md", old=old, new="x", slug="tasks" if matches else None)
+def test_wrong_number_of_matches_returns_working_example(call_tool: CallTool, old: str, matches: int) -> None:
+    answer = call_tool("edit_document", file="api.md", old=old, new="x", slug="tasks" if matches else None)
     assert (answer.data["code"], answer.data["matches"]) == ("MATCH_COUNT", matches)
     assert len(answer.data["lines"]) == matches
-    assert not ask("edit_document", **answer.data["example"]).is_error
+    assert not call_tool("edit_document", **answer.data["example"]).is_error
 
 
-def test_metadata_may_come_as_json_text(ask: Ask, repo: Repo) -> None:
-    answer = ask("edit_document", file="api.md", metadata='{"owner": {"name": "Ada"}, "type": null}')
+def test_metadata_as_json_text_is_accepted(call_tool: CallTool, repo: Repo) -> None:
+    answer = call_tool("edit_document", file="api.md", metadata='{"owner": {"name": "Ada"}, "type": null}')
     assert (answer.data["keys_set"], answer.data["keys_removed"]) == (["owner"], ["type"])
     assert repo.git("show", "HEAD:api.md").startswith("---\nowner:\n  name: Ada\n---\n\n# API")
 
 
 @pytest.mark.parametrize("metadata", ["", "[1]", "{", "5", "{" * 5000])
-def test_a_text_that_is_no_object_is_an_error(ask: Ask, metadata: str) -> None:
-    answer = ask("edit_document", file="api.md", metadata=metadata)
+def test_text_that_is_not_an_object_returns_error(call_tool: CallTool, metadata: str) -> None:
+    answer = call_tool("edit_document", file="api.md", metadata=metadata)
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_ARGUMENTS", "metadata")
     assert "object" in answer.data["fix"]
 
 
 @loop_over("count", [0, -1, "0", 1.5, "two", 10**30])
-def test_a_count_out_of_range_is_an_error(ask: Ask, count: object) -> None:
-    assert ask("edit_document", file="api.md", old="Finds", new="x", count=count).is_error
+def test_count_out_of_range_returns_error(call_tool: CallTool, count: object) -> None:
+    assert call_tool("edit_document", file="api.md", old="Finds", new="x", count=count).is_error
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "operation"),
     [
         ("delete_task", "remove_task"),
         ("rename_file", "move_document"),
@@ -184,5 +188,5 @@ def test_a_count_out_of_range_is_an_error(ask: Ask, count: object) -> None:
         ("delete_section", "remove_document"),
     ],
 )
-def test_other_names_are_understood(ask: Ask, name: str, meant: str) -> None:
-    assert meant in ask("edit_document", operation=name, file="api.md").data["fix"]
+def test_alternative_names_are_accepted(call_tool: CallTool, name: str, operation: str) -> None:
+    assert operation in call_tool("edit_document", operation=name, file="api.md").data["fix"]

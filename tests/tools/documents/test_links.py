@@ -1,11 +1,11 @@
-"""Links in answers: what a removal breaks, what a move rewrote, and warnings of links that lead nowhere."""
+"""Links in answers: links broken by a removal, links rewritten by a move, and warnings of broken links."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 
 pytestmark = pytest.mark.smoke
 
@@ -23,51 +23,51 @@ def linked(repo: Repo) -> Repo:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_removed_document_tells_what_breaks(ask: Ask, linked: Repo, dry_run: bool) -> None:
-    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    answer = ask("remove_document", path="api.md", dry_run=dry_run)
+def test_removed_document_reports_broken_links(call_tool: CallTool, linked: Repo, dry_run: bool) -> None:
+    call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
+    answer = call_tool("remove_document", path="api.md", dry_run=dry_run)
     assert not answer.is_error, answer.data
     assert answer.data["removed"] is True
     assert (answer.data["broken_links"], answer.data["broken_links_total"]) == (BROKEN, 2)
     assert dry_run or '{"file": "notes/links.md", "slug": "seen"}' in answer.data["next_step"]
 
 
-def test_a_removed_section_tells_what_breaks(ask: Ask, linked: Repo) -> None:
-    ask("view_document", file="api.md", slug="endpoints", include_subsections=True)
-    [result] = ask("remove_document", operations=[{"file": "api.md", "slug": "endpoints"}]).data[
+def test_removed_section_reports_broken_links(call_tool: CallTool, linked: Repo) -> None:
+    call_tool("view_document", file="api.md", slug="endpoints", include_subsections=True)
+    [result] = call_tool("remove_document", operations=[{"file": "api.md", "slug": "endpoints"}]).data[
         "batch_results"
     ]
     assert (result["removed"], result["broken_links"]) == ("section", BROKEN[1:])
 
 
-def test_a_removal_that_breaks_nothing_says_nothing_of_links(ask: Ask, linked: Repo) -> None:
-    ask("view_document", file="notes/links.md", slug="_preamble", include_subsections=True)
-    answer = ask("remove_document", path="notes/links.md")
+def test_removal_without_broken_links_has_no_links_field(call_tool: CallTool, linked: Repo) -> None:
+    call_tool("view_document", file="notes/links.md", slug="_preamble", include_subsections=True)
+    answer = call_tool("remove_document", path="notes/links.md")
     assert "broken_links" not in answer.data
     assert "list_documents" in answer.data["next_step"]
 
 
-def test_a_move_tells_what_it_rewrote_and_later_calls_know_it(ask: Ask, linked: Repo) -> None:
-    answer = ask("edit_document", operation="move_document", file="api.md", new_path="notes/")
+def test_move_reports_rewritten_links_and_old_address_resolves(call_tool: CallTool, linked: Repo) -> None:
+    answer = call_tool("edit_document", operation="move_document", file="api.md", new_path="notes/")
     assert not answer.is_error, answer.data
     assert answer.data["file"] == "notes/api.md"
     assert answer.data["links_rewritten"] == 2
     assert answer.data["files_rewritten"] == ["notes/links.md"]
     assert linked.git("show", "HEAD:notes/links.md") == LINKING.replace("../api", "api")
     assert linked.git("rev-list", "--count", "HEAD").strip() == "3"
-    viewed = ask("view_document", file="notes/api.md")
+    viewed = call_tool("view_document", file="notes/api.md")
     assert not viewed.is_error
 
 
-def test_links_that_were_rewritten_need_not_be_read_again(ask: Ask, linked: Repo) -> None:
-    ask("view_document", file="notes/links.md", slug="seen")
-    ask("edit_document", operation="move_document", file="api.md", new_path="new.md")
-    answer = ask("edit_document", file="notes/links.md", slug="seen", content="Else.")
+def test_text_with_rewritten_links_still_counts_as_read(call_tool: CallTool, linked: Repo) -> None:
+    call_tool("view_document", file="notes/links.md", slug="seen")
+    call_tool("edit_document", operation="move_document", file="api.md", new_path="new.md")
+    answer = call_tool("edit_document", file="notes/links.md", slug="seen", content="Else.")
     assert not answer.is_error, answer.data
 
 
-def test_a_link_that_leads_nowhere_is_named(ask: Ask, linked: Repo) -> None:
-    answer = ask(
+def test_new_broken_link_is_reported(call_tool: CallTool, linked: Repo) -> None:
+    answer = call_tool(
         "edit_document", file="api.md", slug="tasks", content="[x](#endpoint)", operation="append_content"
     )
     line = 1 + linked.git("show", "HEAD:api.md").split("\n").index("[x](#endpoint)")
@@ -75,7 +75,7 @@ def test_a_link_that_leads_nowhere_is_named(ask: Ask, linked: Repo) -> None:
         f"link to '#endpoint' on line {line} is broken: no section 'endpoint' in api.md; "
         "did you mean 'endpoints'?"
     ]
-    created = ask(
+    created = call_tool(
         "create_document",
         doc_type="document",
         title="New",

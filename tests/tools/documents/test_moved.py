@@ -1,11 +1,11 @@
-"""Addresses of before: readers are answered with the new place, writers are told of it."""
+"""Old addresses: reading tools read at the new address, writing tools report it."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, next_call
+from tests.tools.conftest import CallTool, next_call
 from tools.moved import Location, find_for_reading, find_moved
 from tools.registry import Toolbox
 
@@ -14,65 +14,67 @@ OTHER = "# Other\n\nOther words.\n"
 
 @pytest.fixture
 def renamed(repo: Repo) -> str:
-    """Return the commit in which `api.md` became `reference.md`."""
+    """Return the commit that renames `api.md` to `reference.md`."""
     repo.git("mv", "api.md", "reference.md")
     return repo.commit({})
 
 
 @pytest.fixture
 def retitled(repo: Repo) -> str:
-    """Return the commit in which a person gave the section `tasks` another heading."""
+    """Return the commit in which a person renames the section `tasks`."""
     text = (repo.path / "api.md").read_text()
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 
 
-def test_a_document_is_read_where_it_is_now(ask: Ask, renamed: str) -> None:
-    answer = ask("view_document", file="api.md")
+def test_moved_document_is_read_at_new_path(call_tool: CallTool, renamed: str) -> None:
+    answer = call_tool("view_document", file="api.md")
     assert answer.data["file"] == "reference.md"
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renamed}
     assert answer.data["next_step"].startswith("Use 'reference.md' from now on")
     tool, fields = next_call(answer)
     assert fields["file"] == "reference.md"
-    assert not ask(tool, **fields).is_error
+    assert not call_tool(tool, **fields).is_error
 
 
-def test_a_list_of_one_document(ask: Ask, renamed: str) -> None:
-    answer = ask("list_documents", path="./api.md")
+def test_list_of_moved_document_shows_new_path(call_tool: CallTool, renamed: str) -> None:
+    answer = call_tool("list_documents", path="./api.md")
     assert [entry["path"] for entry in answer.data["documents"]] == ["reference.md"]
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renamed}
-    assert "moved_to" not in ask("list_documents", path="notes/").data
-    assert ask("list_documents", path="nothing").data["code"] == "DOCUMENT_NOT_FOUND"
+    assert "moved_to" not in call_tool("list_documents", path="notes/").data
+    assert call_tool("list_documents", path="nothing").data["code"] == "DOCUMENT_NOT_FOUND"
 
 
-def test_a_section_of_a_document_that_was_renamed(ask: Ask, renamed: str) -> None:
-    answer = ask("view_document", file="api.md", slug="endpoints/search")
+def test_section_of_renamed_document_is_read(call_tool: CallTool, renamed: str) -> None:
+    answer = call_tool("view_document", file="api.md", slug="endpoints/search")
     assert answer.data["content"].startswith("### Search")
     expected = {"file": "reference.md", "slug": "endpoints/search", "commit": renamed}
     assert answer.data["moved_to"] == expected
-    assert ask("view_document", file="api.md#endpoints/search").data["moved_to"] == expected
+    assert call_tool("view_document", file="api.md#endpoints/search").data["moved_to"] == expected
 
 
-def test_a_section_that_came_after_its_document_was_renamed(ask: Ask, repo: Repo, renamed: str) -> None:
+def test_section_added_after_rename_is_read_at_old_path(
+    call_tool: CallTool, repo: Repo, renamed: str
+) -> None:
     text = (repo.path / "reference.md").read_text()
     repo.commit({"reference.md": text + "\n## Later\n\nAdded.\n"})
-    answer = ask("view_document", file="api.md", slug="later")
+    answer = call_tool("view_document", file="api.md", slug="later")
     assert answer.data["moved_to"] == {"file": "reference.md", "slug": "later", "commit": renamed}
 
 
-def test_a_task_follows_its_section(ask: Ask, retitled: str) -> None:
-    answer = ask("view_document", file="api.md", slug="tasks[1]")
+def test_task_of_moved_section_is_read(call_tool: CallTool, retitled: str) -> None:
+    answer = call_tool("view_document", file="api.md", slug="tasks[1]")
     assert answer.data["task"]["title"] == "Write tests"
     assert answer.data["moved_to"] == {"file": "api.md", "slug": "work-to-do[1]", "commit": retitled}
 
 
-def test_in_a_batch_each_view_says_its_own(ask: Ask, retitled: str) -> None:
+def test_each_view_of_batch_reports_its_move(call_tool: CallTool, retitled: str) -> None:
     views = [{"file": "api.md", "slug": "tasks"}, {"file": "api.md", "slug": "endpoints"}]
-    there, same = ask("view_document", operations=views).data["batch_results"]
+    there, same = call_tool("view_document", operations=views).data["batch_results"]
     assert there["moved_to"]["slug"] == "work-to-do"
     assert "moved_to" not in same
 
 
-def test_what_was_never_there_was_not_moved(ask: Ask, renamed: str) -> None:
+def test_unknown_address_is_not_reported_as_moved(call_tool: CallTool, renamed: str) -> None:
     for fields in (
         {"file": "nothing.md"},
         {"file": "reference.md", "slug": "nothing"},
@@ -82,35 +84,41 @@ def test_what_was_never_there_was_not_moved(ask: Ask, renamed: str) -> None:
         {"file": "reference.md", "slug": "x" * 10_000},
         {"file": "reference.md", "slug": "[0]"},
     ):
-        answer = ask("view_document", **fields)
+        answer = call_tool("view_document", **fields)
         assert answer.is_error
         assert "moved_to" not in answer.data
 
 
-def test_what_stands_there_now_is_what_is_meant(ask: Ask, repo: Repo, renamed: str) -> None:
+def test_existing_address_takes_precedence_over_moved_one(
+    call_tool: CallTool, repo: Repo, renamed: str
+) -> None:
     repo.commit({"api.md": OTHER})
-    answer = ask("view_document", file="api.md")
+    answer = call_tool("view_document", file="api.md")
     assert answer.data["title"] == "Other"
     assert "moved_to" not in answer.data
 
 
-def test_a_file_that_is_not_committed_yet_was_not_moved(ask: Ask, repo: Repo, renamed: str) -> None:
+def test_uncommitted_file_is_not_reported_as_moved(call_tool: CallTool, repo: Repo, renamed: str) -> None:
     repo.write({"api.md": OTHER})
-    assert ask("view_document", file="api.md").data["code"] == "NOT_COMMITTED"
+    assert call_tool("view_document", file="api.md").data["code"] == "NOT_COMMITTED"
 
 
-def test_at_a_ref_moves_are_those_of_before_it(ask: Ask, repo: Repo, renamed: str) -> None:
+def test_moves_at_ref_are_those_before_it(call_tool: CallTool, repo: Repo, renamed: str) -> None:
     repo.git("tag", "v2")
     repo.git("mv", "reference.md", "again.md")
     repo.commit({})
-    assert ask("view_document", file="api.md", ref="v2").data["moved_to"]["file"] == "reference.md"
-    assert ask("view_document", file="api.md").data["moved_to"]["file"] == "again.md"
-    early = ask("view_document", file="again.md", ref="v2")
+    assert call_tool("view_document", file="api.md", ref="v2").data["moved_to"]["file"] == "reference.md"
+    assert call_tool("view_document", file="api.md").data["moved_to"]["file"] == "again.md"
+    early = call_tool("view_document", file="again.md", ref="v2")
     assert (early.data["code"], "moved_to" in early.data) == ("DOCUMENT_NOT_FOUND", False)
 
 
-def test_a_writer_is_refused_and_told(ask: Ask, repo: Repo, retitled: str) -> None:
-    assert ask("view_document", file="api.md", slug="tasks").data["moved_to"]  # and its words are seen
+def test_write_to_moved_section_is_refused_with_new_address(
+    call_tool: CallTool, repo: Repo, retitled: str
+) -> None:
+    assert call_tool("view_document", file="api.md", slug="tasks").data[
+        "moved_to"
+    ]  # and its text counts as read
     for tool, fields in (
         ("complete_task", {"slug": "tasks[1]", "note": "Done."}),
         ("edit_document", {"operation": "append_content", "slug": "tasks", "content": "More."}),
@@ -118,7 +126,7 @@ def test_a_writer_is_refused_and_told(ask: Ask, repo: Repo, retitled: str) -> No
         ("remove_document", {"slug": "tasks"}),
     ):
         before = repo.head()
-        answer = ask(tool, file="api.md", **fields)
+        answer = call_tool(tool, file="api.md", **fields)
         assert answer.is_error
         assert answer.data["code"] == "SECTION_NOT_FOUND"
         assert repo.head() == before
@@ -127,28 +135,28 @@ def test_a_writer_is_refused_and_told(ask: Ask, repo: Repo, retitled: str) -> No
         assert f"'api.md#{there['slug']}'" in answer.data["fix"]
         example = answer.data["example"]
         assert there["slug"] in (example.get("slug"), example.get("parent_slug"))
-        assert not ask(tool, **{**example, "dry_run": True}).is_error
+        assert not call_tool(tool, **{**example, "dry_run": True}).is_error
 
 
-def test_a_writer_is_told_of_a_renamed_document(ask: Ask, renamed: str) -> None:
+def test_write_to_renamed_document_is_refused_with_new_path(call_tool: CallTool, renamed: str) -> None:
     expected = {"file": "reference.md", "slug": None, "commit": renamed}
-    answer = ask("tag_document", file="api.md", tags=["new"])
+    answer = call_tool("tag_document", file="api.md", tags=["new"])
     assert (answer.data["code"], answer.data["moved_to"]) == ("DOCUMENT_NOT_FOUND", expected)
     assert answer.data["example"]["file"] == "reference.md"
-    answer = ask("remove_document", path="api.md", dry_run=True)
+    answer = call_tool("remove_document", path="api.md", dry_run=True)
     assert answer.data["moved_to"] == expected
     assert answer.data["example"]["path"] == "reference.md"
-    answer = ask("remove_document", path="api.md#tasks", dry_run=True)
+    answer = call_tool("remove_document", path="api.md#tasks", dry_run=True)
     assert answer.data["moved_to"] == {**expected, "slug": "tasks"}
     assert answer.data["example"]["file"] == "reference.md"
-    answer = ask("complete_task", file="api.md", slug="tasks[1]")
+    answer = call_tool("complete_task", file="api.md", slug="tasks[1]")
     assert answer.data["moved_to"] == {**expected, "slug": "tasks[1]"}
-    done = ask("complete_task", **answer.data["example"])
+    done = call_tool("complete_task", **answer.data["example"])
     assert done.data["commit"] != answer.data["commit"]
 
 
-def test_a_batch_tells_each_operation(ask: Ask, renamed: str) -> None:
-    answer = ask(
+def test_batch_reports_move_of_each_operation(call_tool: CallTool, renamed: str) -> None:
+    answer = call_tool(
         "complete_task",
         operations=[{"file": "api.md", "slug": "tasks[1]"}, {"file": "nothing.md", "slug": "tasks[1]"}],
     )
@@ -157,13 +165,13 @@ def test_a_batch_tells_each_operation(ask: Ask, renamed: str) -> None:
     assert "moved_to" not in none
 
 
-def test_of_a_long_batch_only_the_first_failures_are_looked_for(ask: Ask, renamed: str) -> None:
+def test_only_first_failures_of_long_batch_are_resolved(call_tool: CallTool, renamed: str) -> None:
     operations = [{"file": "api.md", "slug": "tasks[1]"}] * 25
-    results = ask("complete_task", operations=operations, mode="each").data["batch_results"]
+    results = call_tool("complete_task", operations=operations, mode="each").data["batch_results"]
     assert [("moved_to" in result) for result in results] == [True] * 20 + [False] * 5
 
 
-def test_a_file_that_is_no_document_is_left_to_who_reads_it(toolbox: Toolbox, repo: Repo) -> None:
+def test_path_that_is_not_a_document_is_returned_unchanged(toolbox: Toolbox, repo: Repo) -> None:
     repo.commit({"src/main.py": "x = 1\n"})
     context = toolbox.context()
     snapshot = context.snapshot()

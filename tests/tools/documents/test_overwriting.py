@@ -1,4 +1,4 @@
-"""Overwriting: what was not read is shown first, what changed since is a conflict, and nothing is guessed."""
+"""Overwriting: unread text is shown first, and text changed since is a conflict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import API, Ask, client_of
+from tests.tools.conftest import API, CallTool, make_client
 from tools.registry import Toolbox
 from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
@@ -32,11 +32,11 @@ WHOLE = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
     ids=["update_content", "remove_section", "remove_document"],
 )
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_was_not_read_is_shown_and_then_the_same_call_does_it(
-    ask: Ask, repo: Repo, tool: str, call: dict[str, Any], current: str, dry_run: bool
+def test_unread_text_is_shown_and_second_call_succeeds(
+    call_tool: CallTool, repo: Repo, tool: str, call: dict[str, Any], current: str, dry_run: bool
 ) -> None:
     before = repo.head()
-    refused = ask(tool, **call, dry_run=dry_run)
+    refused = call_tool(tool, **call, dry_run=dry_run)
     assert refused.is_error
     assert refused.data["code"] == "READ_FIRST"
     assert refused.data["current"].strip() == current.strip()
@@ -45,35 +45,35 @@ def test_what_was_not_read_is_shown_and_then_the_same_call_does_it(
     assert {"error", "fix", "file", "slugs"} <= refused.data.keys()
     assert "usage" not in refused.data
     assert "things" not in refused.data["error"] + refused.data["fix"]
-    done = ask(tool, **refused.data["example"])
+    done = call_tool(tool, **refused.data["example"])
     assert not done.is_error, done.data
     assert done.data["commit"] == repo.head()
     assert (repo.head() == before) == dry_run
 
 
-def test_a_batch_tells_which_of_its_operations_must_read_first(ask: Ask, repo: Repo) -> None:
+def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Repo) -> None:
     task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
-    first = ask("edit_document", operations=[NEW, task])
+    first = call_tool("edit_document", operations=[NEW, task])
     refused, done = first.data["batch_results"]
     assert (refused["code"], done["success"]) == ("READ_FIRST", True)
     assert refused["current"] == "### Search\n\nFinds things.\n\n"
     assert {"error", "code", "fix", "example"} <= refused.keys()
-    assert not ask("edit_document", **NEW).is_error
+    assert not call_tool("edit_document", **NEW).is_error
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_in_mode_all_nothing_is_done_until_all_was_read(ask: Ask, repo: Repo, dry_run: bool) -> None:
+def test_mode_all_commits_nothing_until_all_is_read(call_tool: CallTool, repo: Repo, dry_run: bool) -> None:
     before = repo.head()
     calls = [APPEND, NEW, {**APPEND, "slug": "endpoints"}]
-    first = ask("edit_document", operations=calls, mode="all", dry_run=dry_run)
+    first = call_tool("edit_document", operations=calls, mode="all", dry_run=dry_run)
     assert first.is_error
     assert [entry["code"] for entry in first.data["batch_results"]] == ["UNDONE", "READ_FIRST", "NOT_RUN"]
     assert all(entry["fix"] for entry in first.data["batch_results"])
     assert first.data.get("diff") == ("" if dry_run else None)
     assert repo.head() == before
-    second = ask("edit_document", operations=calls, mode="all")
+    second = call_tool("edit_document", operations=calls, mode="all")
     assert not second.is_error
-    assert "More." not in ask("view_document", file="api.md", slug="endpoints/search").data["content"]
+    assert "More." not in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
 
 
 READINGS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -105,83 +105,83 @@ NO_READINGS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", [*READINGS, *NO_READINGS])
-def test_what_counts_as_reading(ask: Ask, name: str) -> None:
+def test_only_full_views_count_as_read(call_tool: CallTool, name: str) -> None:
     tool, arguments = {**READINGS, **NO_READINGS}[name]
-    ask(tool, **arguments)
-    answer = ask("edit_document", **NEW)
+    call_tool(tool, **arguments)
+    answer = call_tool("edit_document", **NEW)
     assert answer.is_error == (name in NO_READINGS)
     assert not answer.is_error or answer.data["code"] == "READ_FIRST"
 
 
-def test_what_a_client_wrote_it_may_overwrite(ask: Ask) -> None:
-    made = ask(
+def test_client_may_overwrite_own_text(call_tool: CallTool) -> None:
+    made = call_tool(
         "create_document", doc_type="document", title="Mine", initial_content="Words.\n\n## Part\n\nWords."
     )
-    ask("edit_document", file=made.data["path"], title="More", content="Words.")
+    call_tool("edit_document", file=made.data["path"], title="More", content="Words.")
     for slug in ("_preamble", "part", "more"):
-        again = ask(
+        again = call_tool(
             "edit_document", file=made.data["path"], slug=slug, content="Others.", operation="update_content"
         )
         assert not again.is_error, slug
-    assert not ask("remove_document", path=made.data["path"]).is_error
+    assert not call_tool("remove_document", path=made.data["path"]).is_error
 
 
-def test_what_a_dry_run_would_write_is_not_written(ask: Ask, toolbox: Toolbox) -> None:
+def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, toolbox: Toolbox) -> None:
     draft = {"file": "api.md", "title": "Part", "content": "Words."}
-    ask("edit_document", **draft, dry_run=True)
-    client_of(toolbox)("edit_document", **draft)
-    answer = ask("remove_document", file="api.md", slug="part")
+    call_tool("edit_document", **draft, dry_run=True)
+    make_client(toolbox)("edit_document", **draft)
+    answer = call_tool("remove_document", file="api.md", slug="part")
     assert answer.data["code"] == "READ_FIRST"
 
 
-def test_a_client_without_a_memory_names_the_commit(toolbox: Toolbox, repo: Repo) -> None:
-    def ask(tool: str, /, **arguments: object) -> Any:
+def test_client_without_session_passes_base_commit(toolbox: Toolbox, repo: Repo) -> None:
+    def call_tool(tool: str, /, **arguments: object) -> Any:
         return toolbox.call(tool, arguments, client="web")
 
-    ask("view_document", **WHOLE)
-    refused = ask("edit_document", **NEW)
+    call_tool("view_document", **WHOLE)
+    refused = call_tool("edit_document", **NEW)
     assert refused.data["code"] == "READ_FIRST"
     assert "base_commit" in refused.data["fix"]
     assert refused.data["example"] == {**NEW, "base_commit": repo.head()}
-    assert not ask("edit_document", **refused.data["example"]).is_error
+    assert not call_tool("edit_document", **refused.data["example"]).is_error
 
 
-def test_a_text_that_is_cut_was_not_read(ask: Ask, repo: Repo) -> None:
+def test_cut_text_does_not_count_as_read(call_tool: CallTool, repo: Repo) -> None:
     text = "word " * (LIMIT + 1_000)
     repo.commit({"long.md": f"# Long\n\n## Short\n\nWords.\n\n## Long\n\n{text}\n\n## Last\n\nOthers.\n"})
     remove = {"path": "long.md"}
-    refused = ask("remove_document", **remove)
+    refused = call_tool("remove_document", **remove)
     assert refused.data["slugs"] == ["short", "long", "last"]
     assert refused.data["truncated"] is True
     assert count_tokens(refused.data["current"]) <= LIMIT + 1
     assert "truncated" in refused.data["fix"]
-    again = ask("remove_document", **remove)
+    again = call_tool("remove_document", **remove)
     assert again.data["slugs"] == ["long", "last"]
-    ask("get_doc", chunk_id="long.md#long", context=1)
-    shown = ask("view_document", file="long.md", slug="long").data
-    ask("view_document", file="long.md", slug="long", offset=shown["offset"])
-    assert ask("remove_document", **remove).data["slugs"] == ["long"]
+    call_tool("get_doc", chunk_id="long.md#long", context=1)
+    shown = call_tool("view_document", file="long.md", slug="long").data
+    call_tool("view_document", file="long.md", slug="long", offset=shown["offset"])
+    assert call_tool("remove_document", **remove).data["slugs"] == ["long"]
     assert again.data["example"] == {**remove, "base_commit": repo.head()}
-    assert not ask("remove_document", **again.data["example"]).is_error
+    assert not call_tool("remove_document", **again.data["example"]).is_error
 
 
-def test_the_texts_of_one_answer_have_one_bound(ask: Ask, repo: Repo) -> None:
+def test_texts_of_one_answer_share_one_limit(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({f"{name}.md": f"# {name}\n\n{'word ' * (LIMIT * 2 // 3)}{name}\n" for name in "abc"})
-    answer = ask("remove_document", operations=[{"path": f"{name}.md"} for name in "abc"])
+    answer = call_tool("remove_document", operations=[{"path": f"{name}.md"} for name in "abc"])
     results = answer.data["batch_results"]
     assert sum(count_tokens(entry["current"]) for entry in results) <= LIMIT + 3
     assert ["truncated" in entry for entry in results] == [False, True, True]
-    codes = [ask("remove_document", path=f"{name}.md").is_error for name in "abc"]
+    codes = [call_tool("remove_document", path=f"{name}.md").is_error for name in "abc"]
     assert codes == [False, True, True]
 
 
-def test_two_clients_on_one_document(toolbox: Toolbox, repo: Repo) -> None:
-    ada, ben = client_of(toolbox), client_of(toolbox)
+def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> None:
+    ada, ben = make_client(toolbox), make_client(toolbox)
     for client in (ada, ben):
         read = client("view_document", **WHOLE)
     base = read.data["commit"]
     assert not ada("edit_document", **NEW, base_commit=base).is_error
-    # Ben has read what was there before, and not what Ada wrote.
+    # Ben has read the earlier text, and not the text that Ada wrote.
     mine = {**NEW, "content": "Finds nothing."}
     unread = ben("edit_document", **mine)
     assert unread.data["code"] == "READ_FIRST"
@@ -193,8 +193,8 @@ def test_two_clients_on_one_document(toolbox: Toolbox, repo: Repo) -> None:
     refused = ben("edit_document", **mine, base_commit=base)
     assert refused.is_error
     assert repo.head() == before
-    told = {name: refused.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
-    assert told == {
+    shown = {name: refused.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
+    assert shown == {
         "code": "CONFLICT",
         "slugs": ["endpoints/search"],
         "base": "### Search\n\nFinds things.\n\n",
@@ -210,16 +210,16 @@ def test_two_clients_on_one_document(toolbox: Toolbox, repo: Repo) -> None:
     assert repo.status() == repo.fsck() == ""
 
 
-def test_a_removal_that_meets_a_change_is_a_conflict_without_ours(toolbox: Toolbox, repo: Repo) -> None:
+def test_removal_of_changed_text_is_a_conflict(toolbox: Toolbox, repo: Repo) -> None:
     base = repo.head()
-    client_of(toolbox)("edit_document", **APPEND)
-    refused = client_of(toolbox)("remove_document", **REMOVE, base_commit=base)
+    make_client(toolbox)("edit_document", **APPEND)
+    refused = make_client(toolbox)("remove_document", **REMOVE, base_commit=base)
     assert refused.data["code"] == "CONFLICT"
     assert (refused.data["slugs"], refused.data["ours"]) == (["endpoints/search"], "")
 
 
-def test_a_task_that_was_seen_is_ticked_wherever_it_stands_now(toolbox: Toolbox, repo: Repo) -> None:
-    ada, ben = client_of(toolbox), client_of(toolbox)
+def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> None:
+    ada, ben = make_client(toolbox), make_client(toolbox)
     base = ben("view_document", file="api.md", slug="tasks").data["commit"]
     task = {
         "operation": "add_task",
@@ -234,9 +234,9 @@ def test_a_task_that_was_seen_is_ticked_wherever_it_stands_now(toolbox: Toolbox,
     assert "- [x] Write tests" in repo.git("show", "HEAD:api.md")
     assert ben("complete_task", file="api.md", slug="tasks[1]").data["already_completed"] is True
     repo.commit({"api.md": repo.git("show", "HEAD:api.md").replace("- [ ] Ship it\n", "")})
-    gone = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
-    assert gone.data["code"] == "TASK_NOT_FOUND"
-    assert "is missing" in gone.data["error"]
+    removed = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
+    assert removed.data["code"] == "TASK_NOT_FOUND"
+    assert "is missing" in removed.data["error"]
     repo.commit({"api.md": repo.git("show", "HEAD:api.md") + "- [ ] Write tests\n"})
     alike = ben("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
     assert alike.data["code"] == "CONFLICT"
@@ -255,17 +255,17 @@ def test_a_task_that_was_seen_is_ticked_wherever_it_stands_now(toolbox: Toolbox,
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_base_commit_must_be_one(
-    ask: Ask, repo: Repo, tool: str, fields: dict[str, Any], commit: str
+def test_invalid_base_commit_is_refused(
+    call_tool: CallTool, repo: Repo, tool: str, fields: dict[str, Any], commit: str
 ) -> None:
     before = repo.head()
-    answer = ask(tool, **fields, base_commit=commit)
+    answer = call_tool(tool, **fields, base_commit=commit)
     assert answer.is_error
     assert (answer.data["code"], repo.head()) == ("UNKNOWN_COMMIT", before)
     assert "base_commit" not in answer.data["example"]
 
 
-def test_a_workspace_may_allow_any_overwrite(ask: Ask, repo: Repo) -> None:
+def test_setting_allows_any_overwrite(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"docyard.toml": 'overwrite = "any"\n'})
-    assert not ask("edit_document", **NEW).is_error
-    assert not ask("remove_document", path="api.md").is_error
+    assert not call_tool("edit_document", **NEW).is_error
+    assert not call_tool("remove_document", path="api.md").is_error

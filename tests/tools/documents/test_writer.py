@@ -1,11 +1,11 @@
-"""Writing: one commit for a call, what a batch keeps, and what a dry run shows."""
+"""Writing: one commit for a call, results of batches, and dry runs."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
 WRONG = {**TASK, "slug": "nowhere"}
@@ -20,9 +20,9 @@ def count(repo: Repo) -> int:
 
 
 @pytest.mark.smoke
-def test_a_batch_is_one_commit_that_says_what_was_done(ask: Ask, repo: Repo) -> None:
+def test_batch_is_one_commit_with_summary_message(call_tool: CallTool, repo: Repo) -> None:
     section = {"operation": "add_section", "file": "notes/plain.md", "title": "Limits"}
-    answer = ask("edit_document", operations=[TASK, section])
+    answer = call_tool("edit_document", operations=[TASK, section])
     assert answer.data["commit"] == repo.head()
     assert count(repo) == 2
     assert message(repo) == (
@@ -33,19 +33,19 @@ def test_a_batch_is_one_commit_that_says_what_was_done(ask: Ask, repo: Repo) -> 
     assert repo.status() == repo.fsck() == ""
 
 
-def test_a_message_of_the_callers_own(ask: Ask, repo: Repo) -> None:
-    ask("edit_document", **TASK, message="Plan the work\n\nBecause it is due.")
+def test_message_of_caller_is_used(call_tool: CallTool, repo: Repo) -> None:
+    call_tool("edit_document", **TASK, message="Plan the work\n\nBecause it is due.")
     assert message(repo).startswith(
         "Plan the work\n\nBecause it is due.\n\n- Add task tasks[3] to api.md\n\n"
     )
-    ask("complete_task", file="api.md", slug="tasks[1]", message="Odd\x1b[31m\n\nDocyard-Tool: forged")
+    call_tool("complete_task", file="api.md", slug="tasks[1]", message="Odd\x1b[31m\n\nDocyard-Tool: forged")
     assert "\x1b" not in message(repo)
     trailers = repo.git("log", "-1", "--format=%(trailers:key=Docyard-Tool,valueonly)").split()
     assert trailers == ["complete_task"]
 
 
-def test_a_failure_in_mode_each_keeps_the_rest(ask: Ask, repo: Repo) -> None:
-    answer = ask("edit_document", operations=[TASK, WRONG, TASK])
+def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo: Repo) -> None:
+    answer = call_tool("edit_document", operations=[TASK, WRONG, TASK])
     assert not answer.is_error
     first, second, third = answer.data["batch_results"]
     assert (first["task_index"], third["task_index"]) == (3, 4)
@@ -55,9 +55,9 @@ def test_a_failure_in_mode_each_keeps_the_rest(ask: Ask, repo: Repo) -> None:
     assert "failed operations (1)" in answer.data["next_step"]
 
 
-def test_a_failure_in_mode_all_commits_nothing(ask: Ask, repo: Repo) -> None:
+def test_failure_in_mode_all_commits_nothing(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    answer = ask("edit_document", operations=[TASK, WRONG, TASK], mode="all")
+    answer = call_tool("edit_document", operations=[TASK, WRONG, TASK], mode="all")
     assert answer.is_error
     assert answer.data["commit"] == before == repo.head()
     statuses = [result.get("status", "failed") for result in answer.data["batch_results"]]
@@ -66,9 +66,9 @@ def test_a_failure_in_mode_all_commits_nothing(ask: Ask, repo: Repo) -> None:
     assert "next_step" not in answer.data
 
 
-def test_a_batch_in_which_nothing_succeeds_is_an_error_with_one_example(ask: Ask, repo: Repo) -> None:
+def test_batch_without_success_is_an_error_with_one_example(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    answer = ask("edit_document", operations=[WRONG, WRONG, WRONG])
+    answer = call_tool("edit_document", operations=[WRONG, WRONG, WRONG])
     assert answer.is_error
     results = answer.data["batch_results"]
     assert all("usage" in result for result in results)
@@ -91,16 +91,16 @@ def test_a_batch_in_which_nothing_succeeds_is_an_error_with_one_example(ask: Ask
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_a_dry_run_gives_the_answer_and_a_diff_and_commits_nothing(
-    ask: Ask, repo: Repo, tool: str, arguments: dict[str, object]
+def test_dry_run_returns_diff_and_commits_nothing(
+    call_tool: CallTool, repo: Repo, tool: str, arguments: dict[str, object]
 ) -> None:
     before = repo.head()
-    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    dry = ask(tool, **arguments, dry_run=True)
+    call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
+    dry = call_tool(tool, **arguments, dry_run=True)
     assert not dry.is_error
     assert repo.head() == dry.data["commit"] == before
     assert repo.status() == ""
-    wet = ask(tool, **arguments)
+    wet = call_tool(tool, **arguments)
     own = {"dry_run", "diff", "commit", "next_step"}
     assert {k: v for k, v in dry.data.items() if k not in own} == {
         k: v for k, v in wet.data.items() if k not in own
@@ -113,46 +113,46 @@ def test_a_dry_run_gives_the_answer_and_a_diff_and_commits_nothing(
     assert sorted(shown) == sorted(real)
 
 
-def test_the_example_after_a_dry_run_is_one_too(ask: Ask, repo: Repo) -> None:
-    answer = ask(
+def test_example_after_dry_run_is_a_dry_run(call_tool: CallTool, repo: Repo) -> None:
+    answer = call_tool(
         "edit_document", operation="append_content", file="api.md", slug="endpoint", content="x", dry_run=True
     )
     assert answer.is_error
-    assert not ask("edit_document", **answer.data["example"]).is_error
+    assert not call_tool("edit_document", **answer.data["example"]).is_error
     assert count(repo) == 1
 
 
-def test_what_changes_nothing_makes_no_commit_and_says_so(ask: Ask, repo: Repo) -> None:
+def test_write_without_changes_makes_no_commit(call_tool: CallTool, repo: Repo) -> None:
     for tool, arguments in (
         ("complete_task", {"file": "api.md", "slug": "tasks[0]"}),
         ("reopen_task", {"file": "api.md", "slug": "tasks[1]"}),
         ("edit_document", {"file": "api.md", "slug": "endpoints/search", "content": "Finds things."}),
         ("edit_document", {"file": "api.md", "slug": "endpoints", "new_title": "Endpoints"}),
     ):
-        answer = ask(tool, **arguments)
+        answer = call_tool(tool, **arguments)
         assert answer.data["changed"] is False
         assert answer.data["commit"] == repo.head()
     assert count(repo) == 1
 
 
-def test_hints_come_with_what_was_done(ask: Ask) -> None:
+def test_answer_contains_hints_of_operations(call_tool: CallTool) -> None:
     deep = "#### A\n\n##### B\n\nText.\n"
-    ask("view_document", file="api.md", slug="endpoints/search")
-    answer = ask("edit_document", file="api.md", slug="endpoints/search", content=deep)
+    call_tool("view_document", file="api.md", slug="endpoints/search")
+    answer = call_tool("edit_document", file="api.md", slug="endpoints/search", content=deep)
     assert answer.data["subsections"] == ["endpoints/search/a", "endpoints/search/a/b"]
     assert any("H5" in hint for hint in answer.data["hints"])
 
 
-def test_what_was_written_is_found_at_once(ask: Ask) -> None:
-    ask("edit_document", file="api.md", title="Rate limits", content="A leaky bucket of tokens.")
-    found = ask("search_docs", query="leaky bucket")
+def test_written_text_is_searchable_immediately(call_tool: CallTool) -> None:
+    call_tool("edit_document", file="api.md", title="Rate limits", content="A leaky bucket of tokens.")
+    found = call_tool("search_docs", query="leaky bucket")
     assert found.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
 
 
-def test_a_persons_uncommitted_work_is_not_touched(ask: Ask, repo: Repo) -> None:
+def test_uncommitted_work_is_preserved(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
     repo.write({"api.md": "# Mine\n"})
-    answer = ask("edit_document", **TASK)
+    answer = call_tool("edit_document", **TASK)
     assert answer.data["code"] == "WORKTREE_CONFLICT"
     assert answer.data["paths"] == ["api.md"]
     assert answer.data["usage"]
@@ -160,29 +160,29 @@ def test_a_persons_uncommitted_work_is_not_touched(ask: Ask, repo: Repo) -> None
     assert (repo.path / "api.md").read_text() == "# Mine\n"
 
 
-def test_a_task_is_told_with_its_progress(ask: Ask) -> None:
-    answer = ask("complete_task", file="api.md", slug="tasks[1]", note="Green")
+def test_task_answer_has_progress(call_tool: CallTool) -> None:
+    answer = call_tool("complete_task", file="api.md", slug="tasks[1]", note="Green")
     assert answer.data["progress"] == {"total": 3, "completed": 2}
     assert answer.data["next_task"] == {"slug": "tasks[2]", "title": "Ship it", "completed": False}
     assert answer.data["next_step"] == "Complete tasks[2] or view_document for progress"
-    last = ask("complete_task", file="api.md", slug="tasks[2]")
+    last = call_tool("complete_task", file="api.md", slug="tasks[2]")
     assert last.data["next_task"] is None
     assert 'view_document {"file": "api.md"}' in last.data["next_step"]
 
 
-def test_removal_says_what_went(ask: Ask, repo: Repo) -> None:
-    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    section = ask("remove_document", file="api.md", slug="endpoints")
+def test_removal_lists_removed_sections(call_tool: CallTool, repo: Repo) -> None:
+    call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
+    section = call_tool("remove_document", file="api.md", slug="endpoints")
     assert (section.data["removed"], section.data["removed_what"]) == (True, "section")
-    batch = ask("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])
+    batch = call_tool("remove_document", operations=[{"path": "api.md"}, {"path": "api.md"}])
     assert batch.data["batch_results"][0]["removed"] == "document"
     assert batch.data["batch_results"][1]["code"] == "DOCUMENT_NOT_FOUND"
     assert not (repo.path / "api.md").exists()
 
 
-def test_tags_are_added_removed_and_replaced(ask: Ask) -> None:
-    assert ask("tag_document", file="api.md", tags=["a", "b", "A"]).data["tags"] == ["a", "b"]
-    assert ask("tag_document", file="api.md", tags=["c"]).data["total_tags"] == 3
-    assert ask("tag_document", file="api.md", tags=["a"], remove=True).data["tags"] == ["b", "c"]
-    assert ask("tag_document", file="api.md", tags=["z"], replace=True).data["tags"] == ["z"]
-    assert ask("list_documents", tag="Z").data["documents"][0]["path"] == "api.md"
+def test_tags_are_added_removed_and_replaced(call_tool: CallTool) -> None:
+    assert call_tool("tag_document", file="api.md", tags=["a", "b", "A"]).data["tags"] == ["a", "b"]
+    assert call_tool("tag_document", file="api.md", tags=["c"]).data["total_tags"] == 3
+    assert call_tool("tag_document", file="api.md", tags=["a"], remove=True).data["tags"] == ["b", "c"]
+    assert call_tool("tag_document", file="api.md", tags=["z"], replace=True).data["tags"] == ["z"]
+    assert call_tool("list_documents", tag="Z").data["documents"][0]["path"] == "api.md"

@@ -1,4 +1,4 @@
-"""view_history: what a client is told of the past."""
+"""view_history: the history of documents and sections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import API, Ask, client_of
+from tests.tools.conftest import API, CallTool, make_client
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
@@ -18,16 +18,16 @@ TOOLSETS = ("documents", "history")
 
 
 @pytest.fixture
-def ask(repo: Repo) -> Ask:
+def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return client_of(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
 
 
-def test_a_section_is_told_with_its_diffs(ask: Ask, repo: Repo) -> None:
+def test_section_history_contains_diffs(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     message = "Find more\n\nDocyard-Tool: edit_document\nDocyard-Client: agent"
     second = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, message)
-    data = ask("view_history", file="api.md", slug="endpoints/search").data
+    data = call_tool("view_history", file="api.md", slug="endpoints/search").data
     assert [change["commit"] for change in data["history"]] == [second, first]
     newest = data["history"][0]
     assert newest == {
@@ -48,106 +48,106 @@ def test_a_section_is_told_with_its_diffs(ask: Ask, repo: Repo) -> None:
     assert ("complete" in data, data["next_cursor"]) == (False, None)
 
 
-def test_a_document_is_told_without_diffs_unless_they_are_asked_for(ask: Ask) -> None:
-    (change,) = ask("view_history", file="api.md").data["history"]
+def test_document_history_has_diffs_only_on_request(call_tool: CallTool) -> None:
+    (change,) = call_tool("view_history", file="api.md").data["history"]
     assert "diff" not in change
     assert change["slug"] is None
-    (change,) = ask("view_history", file="api.md", diff="true").data["history"]
+    (change,) = call_tool("view_history", file="api.md", diff="true").data["history"]
     assert change["diff"].startswith("@@ -0,0 +1,22 @@\n+---\n")
 
 
-def test_renames_tell_the_old_address(ask: Ask, repo: Repo) -> None:
+def test_rename_shows_old_address(call_tool: CallTool, repo: Repo) -> None:
     repo.git("mv", "api.md", "web.md")
     repo.git("commit", "-qm", "Rename")
-    change = ask("view_history", file="web.md", slug="tasks").data["history"][0]
+    change = call_tool("view_history", file="web.md", slug="tasks").data["history"][0]
     assert (change["kind"], change["file"], change["old_file"]) == ("renamed", "web.md", "api.md")
     assert change["diff"] == ""
     assert "old_slug" not in change
 
 
-def test_an_old_address_is_answered_with_where_it_moved(ask: Ask, repo: Repo) -> None:
+def test_old_address_returns_current_address(call_tool: CallTool, repo: Repo) -> None:
     repo.git("mv", "api.md", "web.md")
     repo.git("commit", "-qm", "Rename")
-    data = ask("view_history", file="api.md", slug="endpoints").data
+    data = call_tool("view_history", file="api.md", slug="endpoints").data
     assert data["moved_to"] == {"file": "web.md", "slug": "endpoints", "commit": repo.head()}
     assert [change["kind"] for change in data["history"]] == ["renamed", "created"]
 
 
-def test_a_tasks_address_stands_for_its_section(ask: Ask) -> None:
-    data = ask("view_history", file="api.md", slug="tasks[1]").data
+def test_task_address_shows_history_of_its_section(call_tool: CallTool) -> None:
+    data = call_tool("view_history", file="api.md", slug="tasks[1]").data
     assert data["slug"] == "tasks"
     assert len(data["history"]) == 1
 
 
-def test_a_whole_address_may_be_given_as_the_file(ask: Ask) -> None:
-    assert ask("view_history", file="api.md#endpoints").data["slug"] == "endpoints"
+def test_full_address_in_file_is_accepted(call_tool: CallTool) -> None:
+    assert call_tool("view_history", file="api.md#endpoints").data["slug"] == "endpoints"
 
 
-def test_an_absolute_path_within_the_work_tree_is_made_relative(ask: Ask, repo: Repo) -> None:
-    data = ask("view_history", file=f"{repo.path}/api.md", slug="endpoints").data
+def test_absolute_path_in_work_tree_is_accepted(call_tool: CallTool, repo: Repo) -> None:
+    data = call_tool("view_history", file=f"{repo.path}/api.md", slug="endpoints").data
     assert (data["file"], data["slug"]) == ("api.md", "endpoints")
 
 
-def test_what_was_removed_is_told_and_how_to_bring_it_back(ask: Ask, repo: Repo) -> None:
+def test_removed_document_history_names_restore_call(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-qm", "Gone")
-    data = ask("view_history", file="api.md").data
+    data = call_tool("view_history", file="api.md").data
     assert [change["kind"] for change in data["history"]] == ["removed", "created"]
     assert "restore_document" in data["next_step"]
     assert first in data["next_step"]
 
 
-def test_a_ref_is_where_it_begins(ask: Ask, repo: Repo) -> None:
+def test_history_starts_at_ref(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     repo.commit({"api.md": API + "\nMore.\n"})
-    data = ask("view_history", file="api.md", ref="HEAD~1").data
+    data = call_tool("view_history", file="api.md", ref="HEAD~1").data
     assert data["commit"] == first
     assert [change["commit"] for change in data["history"]] == [first]
 
 
-def test_before_a_section_was_there_it_has_no_history(ask: Ask, repo: Repo) -> None:
+def test_ref_before_section_exists_returns_error(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"api.md": API + "\n## Later\n\nText.\n"})
-    answer = ask("view_history", file="api.md", slug="later", ref="HEAD~1")
+    answer = call_tool("view_history", file="api.md", slug="later", ref="HEAD~1")
     assert answer.data["code"] == "SECTION_NOT_FOUND"
 
 
-def test_pages_go_on_from_where_the_first_began(ask: Ask, repo: Repo) -> None:
+def test_pages_continue_from_first_page_commit(call_tool: CallTool, repo: Repo) -> None:
     ids = [repo.head()]
     ids += [repo.commit({"api.md": API + f"\nRow {number}.\n"}) for number in range(4)]
-    page = ask("view_history", file="api.md", limit=2).data
+    page = call_tool("view_history", file="api.md", limit=2).data
     found = [change["commit"] for change in page["history"]]
     repo.commit({"api.md": API + "\nMeanwhile.\n"})
     while page["next_cursor"] is not None:
-        page = ask("view_history", file="api.md", limit=2, cursor=page["next_cursor"]).data
+        page = call_tool("view_history", file="api.md", limit=2, cursor=page["next_cursor"]).data
         assert page["commit"] == ids[-1]
         found += [change["commit"] for change in page["history"]]
     assert found == ids[::-1]
 
 
-def test_a_cursor_belongs_to_its_list(ask: Ask, repo: Repo) -> None:
+def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"api.md": API + "\nMore.\n"})
-    cursor = ask("view_history", file="api.md", limit=1).data["next_cursor"]
-    other = ask("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
+    cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
+    other = call_tool("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
     assert other.data["code"] == "INVALID_CURSOR"
-    assert ask("view_history", file="api.md", cursor="x").data["code"] == "INVALID_CURSOR"
+    assert call_tool("view_history", file="api.md", cursor="x").data["code"] == "INVALID_CURSOR"
 
 
-def test_a_cursor_whose_commit_is_gone_is_stale(ask: Ask, repo: Repo) -> None:
+def test_cursor_of_missing_commit_is_stale(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     repo.commit({"api.md": API + "\nMore.\n"})
-    cursor = ask("view_history", file="api.md", limit=1).data["next_cursor"]
+    cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
     repo.git("reset", "-q", "--hard", first)
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert ask("view_history", file="api.md", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
-    assert ask("view_history", file="api.md", limit=1).data["commit"] == first
+    assert call_tool("view_history", file="api.md", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
+    assert call_tool("view_history", file="api.md", limit=1).data["commit"] == first
 
 
-def test_blame_tells_each_commit_once(ask: Ask, repo: Repo) -> None:
+def test_blame_lists_each_commit_once(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     second = repo.commit({"api.md": API.replace("Finds things.", "Finds more.")}, "Find more")
-    data = ask("view_history", file="api.md", slug="endpoints/search", blame=True).data
+    data = call_tool("view_history", file="api.md", slug="endpoints/search", blame=True).data
     assert data["lines"] == [
         {"line": 13, "end_line": 14, "text": "### Search\n\n", "commit": first},
         {"line": 15, "end_line": 15, "text": "Finds more.\n", "commit": second},
@@ -159,42 +159,42 @@ def test_blame_tells_each_commit_once(ask: Ask, repo: Repo) -> None:
     assert "history" not in data
 
 
-def test_a_long_blame_comes_in_pages(ask: Ask, repo: Repo) -> None:
+def test_long_blame_is_paged(call_tool: CallTool, repo: Repo) -> None:
     text = "# Long\n\n" + "".join(f"Line {number} of a long text.\n" for number in range(5000))
     repo.commit({"long.md": text})
-    page = ask("view_history", file="long.md", blame=True).data
+    page = call_tool("view_history", file="long.md", blame=True).data
     found = "".join(run["text"] for run in page["lines"])
     assert len(found) < len(text)
     while page["next_cursor"] is not None:
-        page = ask("view_history", file="long.md", blame=True, cursor=page["next_cursor"]).data
+        page = call_tool("view_history", file="long.md", blame=True, cursor=page["next_cursor"]).data
         found += "".join(run["text"] for run in page["lines"])
     assert found == text
 
 
-def test_an_answer_is_bounded(ask: Ask, repo: Repo) -> None:
+def test_history_answer_is_bounded(call_tool: CallTool, repo: Repo) -> None:
     for number in range(8):
         repo.commit({"long.md": "# Long\n\n" + "".join(f"Row {number} {row}.\n" for row in range(4000))})
-    data = ask("view_history", file="long.md", diff=True).data
+    data = call_tool("view_history", file="long.md", diff=True).data
     assert len(json.dumps(data)) < 100_000
     assert data["history"][0]["diff"].endswith("more lines")
     assert "smaller limit" in data["history"][-1]["hint"]
 
 
-def test_texts_of_megabytes_are_told_but_not_compared(ask: Ask, repo: Repo) -> None:
+def test_texts_over_limit_are_listed_without_diff(call_tool: CallTool, repo: Repo) -> None:
     text = "# Large\n\n" + "A line of a large text.\n" * 380_000
     repo.commit({"large.md": text})
     repo.commit({"large.md": text + "One more.\n"})
-    data = ask("view_history", file="large.md", diff=True).data
+    data = call_tool("view_history", file="large.md", diff=True).data
     assert [change["kind"] for change in data["history"]] == ["changed", "created"]
     assert all("not compared" in change["hint"] for change in data["history"])
 
 
-def test_nothing_given_explains_the_tool(ask: Ask) -> None:
-    data = ask("view_history").data
+def test_call_without_arguments_returns_usage(call_tool: CallTool) -> None:
+    data = call_tool("view_history").data
     assert "blame" in data["usage"]
     assert data["documents"] == ["api.md", "notes/plain.md"]
     assert data["commit"]
-    assert ask("view_history", slug="tasks").data["code"] == "INVALID_ARGUMENTS"
+    assert call_tool("view_history", slug="tasks").data["code"] == "INVALID_ARGUMENTS"
 
 
 @loop_over(
@@ -212,25 +212,25 @@ def test_nothing_given_explains_the_tool(ask: Ask) -> None:
         ({"fil": "api.md"}, "INVALID_ARGUMENTS"),
     ],
 )
-def test_errors_come_with_a_call_that_works(ask: Ask, arguments: dict[str, object], code: str) -> None:
-    answer = ask("view_history", **arguments)
+def test_errors_have_working_example(call_tool: CallTool, arguments: dict[str, object], code: str) -> None:
+    answer = call_tool("view_history", **arguments)
     assert (answer.is_error, answer.data["code"]) == (True, code)
     assert answer.data["fix"]
     example = answer.data["example"]
-    again = ask("view_history", **{**example, "ref": None} if code == "REF_NOT_FOUND" else example)
+    again = call_tool("view_history", **{**example, "ref": None} if code == "REF_NOT_FOUND" else example)
     assert not again.is_error or example["file"] == "search-api.md"
 
 
-def test_an_unborn_branch_has_no_history(tmp_path: Path) -> None:
+def test_unborn_branch_has_no_history(tmp_path: Path) -> None:
     Repo(tmp_path).git("init", "-q")
     workspace = Workspace.open(tmp_path, durable=False)
-    ask = client_of(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
-    assert ask("view_history", file="api.md").data["code"] == "DOCUMENT_NOT_FOUND"
-    assert ask("view_history").data["commit"] is None
+    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+    assert call_tool("view_history", file="api.md").data["code"] == "DOCUMENT_NOT_FOUND"
+    assert call_tool("view_history").data["commit"] is None
 
 
-def test_what_docyard_itself_renames_and_moves_is_followed(ask: Ask, repo: Repo) -> None:
-    """The section is renamed, its document twice, and then it moves; its link is written anew with it."""
+def test_history_follows_renames_and_moves_by_docyard(call_tool: CallTool, repo: Repo) -> None:
+    """Rename the section, rename its document twice, and move the section; its link is rewritten."""
     body = "See [plain](../notes/plain.md) first.\n\n" + "".join(f"Step {number}.\n" for number in range(5))
     repo.commit(
         {"a/one.md": f"# One\n\n## Guide\n\n{body}\n## Rest\n\nText.\n", "two.md": "# Two\n"}, "Begin"
@@ -242,10 +242,10 @@ def test_what_docyard_itself_renames_and_moves_is_followed(ask: Ask, repo: Repo)
         {"operation": "move_section", "file": "b/c/first.md", "slug": "guide", "to_file": "two.md"},
     ]
     for call in calls:
-        answer = ask("edit_document", **call, base_commit=repo.head())
+        answer = call_tool("edit_document", **call, base_commit=repo.head())
         assert not answer.is_error, answer.data
-    ask("edit_document", operation="append_content", file="two.md", slug="guide", content="At last.")
-    data = ask("view_history", file="two.md", slug="guide").data
+    call_tool("edit_document", operation="append_content", file="two.md", slug="guide", content="At last.")
+    data = call_tool("view_history", file="two.md", slug="guide").data
     kinds = [(change["kind"], change["file"]) for change in data["history"]]
     assert kinds == [
         ("changed", "two.md"),
@@ -257,21 +257,21 @@ def test_what_docyard_itself_renames_and_moves_is_followed(ask: Ask, repo: Repo)
     ]
     assert [change["tool"] for change in data["history"]] == ["edit_document"] * 5 + [None]
     assert {change["client"] for change in data["history"]} == {"tester", None}
-    lines = ask("view_history", file="two.md", slug="guide", blame=True).data
+    lines = call_tool("view_history", file="two.md", slug="guide", blame=True).data
     assert lines["commits"][data["history"][-1]["commit"]]["subject"] == "Begin"
     assert lines["commits"][data["history"][0]["commit"]]["tool"] == "edit_document"
 
 
-def test_what_a_commit_says_is_shown_with_its_hidden_characters(ask: Ask, repo: Repo) -> None:
+def test_invisible_characters_in_commit_message_are_escaped(call_tool: CallTool, repo: Repo) -> None:
     words = "Say\u202ething\n\nDocyard-Client: " + "x\u200b" * 200
     repo.commit({"api.md": API + "\nMore.\n"}, words)
-    change = ask("view_history", file="api.md", limit=1).data["history"][0]
+    change = call_tool("view_history", file="api.md", limit=1).data["history"][0]
     assert change["subject"] == "Say\\u202ething"
     assert change["client"].startswith("x\\u200bx")
     assert len(change["client"]) < 1000
 
 
-def test_a_line_that_is_longer_than_a_page_is_cut(ask: Ask, repo: Repo) -> None:
+def test_line_longer_than_page_is_cut(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"wide.md": "word " * 100_000 + "\n"})
-    [line] = ask("view_history", file="wide.md", blame=True).data["lines"]
+    [line] = call_tool("view_history", file="wide.md", blame=True).data["lines"]
     assert (len(line["text"]), line["truncated"]) == (50_000, True)

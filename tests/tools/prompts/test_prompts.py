@@ -1,4 +1,4 @@
-"""Prompts name only tools that are offered, carry what was asked, and refuse what they cannot use."""
+"""Prompts name offered tools only, contain the request, and refuse invalid arguments."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> Fille
         ("tasks", False, []),
     ],
 )
-def test_only_tools_that_are_offered_are_named(
+def test_prompts_name_offered_tools_only(
     repo: Repo, toolsets: str | None, read_only: bool, offered: list[str]
 ) -> None:
     context = context_with(repo, toolsets, read_only=read_only)
@@ -67,7 +67,7 @@ def test_only_tools_that_are_offered_are_named(
 
 
 @every_prompt
-def test_each_call_that_is_named_has_the_fields_of_its_tool(repo: Repo, prompt: Prompt) -> None:
+def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt) -> None:
     context = context_with(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
     fields = {tool.name: set(tool.arguments.model_fields) for tool in all_tools()}
     operation = {"operation", "slug", "title"}
@@ -78,14 +78,14 @@ def test_each_call_that_is_named_has_the_fields_of_its_tool(repo: Repo, prompt: 
 
 
 @every_prompt
-def test_what_was_asked_is_in_the_message(toolbox: Toolbox, prompt: Prompt) -> None:
+def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
     text = written(prompt, toolbox.context(), GIVEN[prompt.name]).text
     assert all(value in text for value in GIVEN[prompt.name].values())
     assert "instruction to you" in text
     assert len(text) < 3000
 
 
-def test_a_document_under_review_is_attached(toolbox: Toolbox, repo: Repo) -> None:
+def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
     whole = written(prompt, toolbox.context(), {"path": "api.md"})
     assert whole.source is not None
@@ -99,7 +99,7 @@ def test_a_document_under_review_is_attached(toolbox: Toolbox, repo: Repo) -> No
     )
 
 
-def test_a_document_that_has_moved_is_reviewed_where_it_is(toolbox: Toolbox, repo: Repo) -> None:
+def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
@@ -109,7 +109,7 @@ def test_a_document_that_has_moved_is_reviewed_where_it_is(toolbox: Toolbox, rep
 
 
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
-def test_a_long_document_says_how_to_read_the_rest(repo: Repo, toolsets: str) -> None:
+def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = context_with(repo, toolsets)
     text = written(find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
@@ -117,7 +117,7 @@ def test_a_long_document_says_how_to_read_the_rest(repo: Repo, toolsets: str) ->
 
 
 @every_prompt
-def test_what_is_missing_misspelt_or_too_long_is_refused(toolbox: Toolbox, prompt: Prompt) -> None:
+def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) -> None:
     [needed] = [argument for argument in prompt.arguments if argument.required]
     good = GIVEN[prompt.name]
     for wrong in (
@@ -151,7 +151,7 @@ def test_what_is_missing_misspelt_or_too_long_is_refused(toolbox: Toolbox, promp
         ("review_document", {"path": "../secret.md"}, "INVALID_PATH"),
     ],
 )
-def test_what_there_is_not_is_refused(
+def test_missing_document_is_refused(
     toolbox: Toolbox, tmp_path: Path, name: str, given: dict[str, str], code: str
 ) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), name)
@@ -161,7 +161,7 @@ def test_what_there_is_not_is_refused(
     assert str(tmp_path) not in caught.value.message
 
 
-def test_an_unknown_prompt_names_the_nearest(toolbox: Toolbox) -> None:
+def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
     prompts = prompts_for(toolbox.context())
     with pytest.raises(UnknownPrompt) as caught:
         find_prompt(prompts, "review_documents")
@@ -170,7 +170,7 @@ def test_an_unknown_prompt_names_the_nearest(toolbox: Toolbox) -> None:
         find_prompt({}, "x" * 10_000)
 
 
-def test_each_argument_that_has_candidates_gives_them(toolbox: Toolbox) -> None:
+def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
     found = {
         f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
         for prompt in FAMILY

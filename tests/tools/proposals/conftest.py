@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
-from tests.tools.conftest import API, Ask, client_of, next_call
+from tests.tools.conftest import API, CallTool, make_client, next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
@@ -41,13 +41,13 @@ def toolbox(workspace: Workspace) -> Toolbox:
 
 
 @pytest.fixture
-def proposal(ask: Ask) -> str:
+def proposal(call_tool: CallTool) -> str:
     """Return the id of a proposal without a commit of its own."""
-    return opened(ask, "Rate limits")
+    return opened(call_tool, "Rate limits")
 
 
-def opened(ask: Ask, title: str) -> str:
-    answer = ask("create_proposal", title=title, description="Because.")
+def opened(call_tool: CallTool, title: str) -> str:
+    answer = call_tool("create_proposal", title=title, description="Because.")
     assert not answer.is_error, answer.data
     return str(answer.data["proposal"])
 
@@ -61,27 +61,29 @@ def done(answer: Answer) -> dict[str, Any]:
 
 
 def seen(answer: Answer) -> dict[str, Any]:
-    """Return the fields of an answer that its resolutions are sent with."""
+    """Return the fields of an answer that resolutions must repeat."""
     return {name: answer.data[name] for name in ("commit", "target_commit")}
 
 
-def followed(ask: Ask, answer: Answer) -> Answer:
+def followed(call_tool: CallTool, answer: Answer) -> Answer:
     """Return the answer to the call that an answer's next step names, which must be a legal one."""
     tool, arguments = next_call(answer)
-    found = ask(tool, **arguments)
+    found = call_tool(tool, **arguments)
     assert not found.is_error, (tool, arguments, found.data)
     return found
 
 
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
-    """Return a person approves a proposal as it is, by a token of their own."""
+    """Approve a proposal as a person with a new token."""
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy, ReviewDecision
 
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))
     author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
-    workspace.proposing().review(id, Actor(author, "test", "test", person), ReviewDecision.APPROVE, "Good.")
+    workspace.proposal_actions().review(
+        id, Actor(author, "test", "test", person), ReviewDecision.APPROVE, "Good."
+    )
 
 
-__all__ = ["Ask", "client_of"]
+__all__ = ["CallTool", "make_client"]

@@ -1,4 +1,4 @@
-"""What others do meanwhile to a proposal, its branch or its target, as the tools tell of it."""
+"""Parallel changes to a proposal, its branch or its target, and the answers of the tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import API, Ask, client_of
+from tests.tools.conftest import API, CallTool, make_client
 from tests.tools.proposals.conftest import approved, done, followed, opened, seen
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -21,17 +21,17 @@ SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate"
 
 
 def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
-    """Return the answers of as many servers to a call of `update_proposal` each, at the same moment."""
+    """Return the answers of several servers to one call of `update_proposal` each, at the same time."""
     answers: list[Answer] = []
     barrier = threading.Barrier(len(calls))
 
-    def one(ask: Ask, call: Mapping[str, object]) -> None:
+    def one(call_tool: CallTool, call: Mapping[str, object]) -> None:
         barrier.wait()
-        answers.append(ask("update_proposal", **call))
+        answers.append(call_tool("update_proposal", **call))
 
-    def server() -> Ask:
+    def server() -> CallTool:
         workspace = Workspace.open(repo.path, durable=False)
-        return client_of(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
+        return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
 
     threads = [threading.Thread(target=one, args=(server(), call)) for call in calls]
     for thread in threads:
@@ -41,16 +41,16 @@ def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
     return answers
 
 
-def edited(ask: Ask, title: str, old: str, new: str) -> str:
+def edited(call_tool: CallTool, title: str, old: str, new: str) -> str:
     """Return a proposal that replaces words of a document."""
-    proposal = opened(ask, title)
+    proposal = opened(call_tool, title)
     change = {"operation": "replace_text", "file": "api.md", "old": old, "new": new}
-    done(ask("edit_document", **change, proposal=proposal))
+    done(call_tool("edit_document", **change, proposal=proposal))
     return proposal
 
 
-def test_two_merges_of_one_proposal_at_once_make_one(ask: Ask, repo: Repo) -> None:
-    proposal = edited(ask, "Mine", "Finds things.", "Finds all.")
+def test_parallel_merges_of_one_proposal_merge_once(call_tool: CallTool, repo: Repo) -> None:
+    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
     answers = at_once(repo, *[{"proposal": proposal, "action": "merge"}] * 3)
     assert sorted(done(answer)["changed"] for answer in answers) == [False, False, True]
     assert {answer.data["commit"] for answer in answers} == {repo.head()}
@@ -58,15 +58,15 @@ def test_two_merges_of_one_proposal_at_once_make_one(ask: Ask, repo: Repo) -> No
     assert repo.fsck() == repo.status() == ""
 
 
-def test_two_merges_of_what_is_in_conflict_at_once_leave_one_to_decide(ask: Ask, repo: Repo) -> None:
-    both = [edited(ask, title, "Finds things.", f"Finds {title}.") for title in ("all", "some")]
+def test_parallel_merges_of_conflicting_proposals_merge_one(call_tool: CallTool, repo: Repo) -> None:
+    both = [edited(call_tool, title, "Finds things.", f"Finds {title}.") for title in ("all", "some")]
     answers = at_once(repo, *({"proposal": proposal, "action": "merge"} for proposal in both))
     [refused] = [answer for answer in answers if answer.is_error]
     assert refused.data["code"] == "MERGE_CONFLICT"
     [conflict] = refused.data["conflicts"]
     assert conflict["where"] == "endpoints/search"
-    done(ask("update_proposal", **refused.data["example"]))
-    states = {one["proposal"]: one["state"] for one in ask("view_proposal").data["proposals"]}
+    done(call_tool("update_proposal", **refused.data["example"]))
+    states = {one["proposal"]: one["state"] for one in call_tool("view_proposal").data["proposals"]}
     assert sorted(states[proposal] for proposal in both) == ["draft", "merged"]
     assert repo.fsck() == repo.status() == ""
 
@@ -84,30 +84,30 @@ def _forced(repo: Repo, branch: str) -> None:
 
 
 @pytest.mark.parametrize("rewrite", [_rebased, _forced], ids=["rebased", "forced"])
-def test_a_branch_that_is_rewritten_is_told_voids_approvals_and_is_written_on(
-    ask: Ask, repo: Repo, workspace: Workspace, rewrite: Callable[[Repo, str], None]
+def test_rewritten_branch_voids_approvals_and_remains_writable(
+    call_tool: CallTool, repo: Repo, workspace: Workspace, rewrite: Callable[[Repo, str], None]
 ) -> None:
-    data = done(ask("edit_document", **SPEC))
+    data = done(call_tool("edit_document", **SPEC))
     proposal = data["proposal"]
-    done(ask("update_proposal", proposal=proposal, action="submit"))
+    done(call_tool("update_proposal", proposal=proposal, action="submit"))
     approved(workspace, proposal)
     repo.commit({"notes/plain.md": "# Plain\n\nMeanwhile.\n"})
     rewrite(repo, data["branch"])
-    told = done(ask("view_proposal", proposal=proposal))
-    assert "was rewritten" in told["hints"][0]
-    assert [(review["holds"], review["void"]) for review in told["reviews"]] == [(False, "outdated")]
-    assert "NEEDS_APPROVAL" in {block["code"] for block in told["missing"]}
-    written = done(ask("edit_document", **SECTION, proposal=proposal))
+    view = done(call_tool("view_proposal", proposal=proposal))
+    assert "was rewritten" in view["hints"][0]
+    assert [(review["holds"], review["void"]) for review in view["reviews"]] == [(False, "outdated")]
+    assert "NEEDS_APPROVAL" in {block["code"] for block in view["missing"]}
+    written = done(call_tool("edit_document", **SECTION, proposal=proposal))
     assert repo.git("rev-parse", data["branch"]).strip() == written["commit"]
-    assert ask("update_proposal", proposal=proposal, action="merge").data["code"] == "MERGE_BLOCKED"
+    assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "MERGE_BLOCKED"
 
 
-def test_a_branch_that_is_deleted_is_told_by_every_action(ask: Ask, repo: Repo) -> None:
-    proposal = edited(ask, "Mine", "Finds things.", "Finds all.")
-    branch = ask("view_proposal", proposal=proposal).data["branch"]
+def test_every_action_reports_deleted_branch(call_tool: CallTool, repo: Repo) -> None:
+    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
+    branch = call_tool("view_proposal", proposal=proposal).data["branch"]
     repo.git("branch", "-q", "-D", branch)
     for action in ("submit", "refresh", "merge", "reopen"):
-        answer = ask("update_proposal", proposal=proposal, action=action)
+        answer = call_tool("update_proposal", proposal=proposal, action=action)
         assert (answer.data["code"], answer.data["state"]) == ("PROPOSAL_ENDED", "gone"), action
         assert "git branch" in answer.data["fix"]
     for tool, fields in (
@@ -115,23 +115,23 @@ def test_a_branch_that_is_deleted_is_told_by_every_action(ask: Ask, repo: Repo) 
         ("search_docs", {"query": "things", "ref": proposal}),
         ("view_document", {"file": "api.md", "ref": proposal}),
     ):
-        answer = ask(tool, **fields)
+        answer = call_tool(tool, **fields)
         assert answer.is_error
         assert answer.data["fix"], tool
         example = answer.data.get("example")
-        assert example is None or not ask(tool, **example).is_error, (tool, example)
-    followed(ask, ask("update_proposal", proposal=proposal, action="close"))
+        assert example is None or not call_tool(tool, **example).is_error, (tool, example)
+    followed(call_tool, call_tool("update_proposal", proposal=proposal, action="close"))
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
-def test_a_document_that_was_removed_on_main_is_decided(ask: Ask, repo: Repo, choice: str) -> None:
-    proposal = edited(ask, "Mine", "Finds things.", "Finds all.")
-    ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    done(ask("remove_document", path="api.md"))
-    # There it can be read, found and written on.
-    assert not ask("view_document", file="api.md", ref=proposal).is_error
-    done(ask("edit_document", **SECTION, proposal=proposal))
-    refused = ask("update_proposal", proposal=proposal, action="merge")
+def test_conflict_with_removed_document_is_decided(call_tool: CallTool, repo: Repo, choice: str) -> None:
+    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
+    call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
+    done(call_tool("remove_document", path="api.md"))
+    # In the proposal it can still be read, found and edited.
+    assert not call_tool("view_document", file="api.md", ref=proposal).is_error
+    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    refused = call_tool("update_proposal", proposal=proposal, action="merge")
     assert refused.data["code"] == "MERGE_CONFLICT"
     [conflict] = refused.data["conflicts"]
     assert (conflict["file"], conflict["kind"], conflict["theirs"]) == ("api.md", "document", None)
@@ -140,41 +140,43 @@ def test_a_document_that_was_removed_on_main_is_decided(ask: Ask, repo: Repo, ch
     if choice == "content":
         decided["content"] = "# API\n\nShort.\n"
     decision = {"action": "refresh", "resolutions": [decided], **seen(refused)}
-    tip = done(ask("update_proposal", proposal=proposal, **decision))["commit"]
-    kept = repo.git("show", f"{tip}:api.md", check=False)
-    assert {"ours": "leaky bucket" in kept, "theirs": kept == "", "content": kept == "# API\n\nShort.\n"}[
-        choice
-    ]
-    done(ask("update_proposal", proposal=proposal, action="merge"))
+    tip = done(call_tool("update_proposal", proposal=proposal, **decision))["commit"]
+    merged_text = repo.git("show", f"{tip}:api.md", check=False)
+    assert {
+        "ours": "leaky bucket" in merged_text,
+        "theirs": merged_text == "",
+        "content": merged_text == "# API\n\nShort.\n",
+    }[choice]
+    done(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert repo.fsck() == repo.status() == ""
 
 
-def test_titles_are_kept_as_they_are_and_told_from_each_other(ask: Ask, repo: Repo) -> None:
+def test_equal_and_unusual_titles_are_preserved(call_tool: CallTool, repo: Repo) -> None:
     family = "👩‍👩‍👧‍👦 🇳🇿 ☃️"
-    first = done(ask("create_proposal", title=family, description="🦄" * 100))
-    second = done(ask("create_proposal", title=f" {family}\n", description=""))
+    first = done(call_tool("create_proposal", title=family, description="🦄" * 100))
+    second = done(call_tool("create_proposal", title=f" {family}\n", description=""))
     assert [first["title"], second["title"]] == [family, family]
     assert first["branch"] != second["branch"]
     assert first["proposal"] in second["hints"][0]
-    third = opened(ask, first["proposal"])  # another's id as the title
-    assert ask("view_proposal", proposal=first["proposal"]).data["title"] == family
-    assert ask("view_proposal", proposal=third).data["title"] == first["proposal"]
-    long = ask("update_proposal", proposal=third, action="edit", title="é" * 10_000)
+    third = opened(call_tool, first["proposal"])  # another's id as the title
+    assert call_tool("view_proposal", proposal=first["proposal"]).data["title"] == family
+    assert call_tool("view_proposal", proposal=third).data["title"] == first["proposal"]
+    long = call_tool("update_proposal", proposal=third, action="edit", title="é" * 10_000)
     assert long.data["code"] == "INVALID_WORDS"
     assert "é" * 300 not in str(long.data)
-    assert not ask("update_proposal", **long.data["example"]).is_error
+    assert not call_tool("update_proposal", **long.data["example"]).is_error
 
 
-def test_a_comment_is_followed_to_where_its_section_went(ask: Ask, proposal: str) -> None:
-    done(ask("edit_document", **SECTION, proposal=proposal))
+def test_comment_shows_new_address_of_moved_section(call_tool: CallTool, proposal: str) -> None:
+    done(call_tool("edit_document", **SECTION, proposal=proposal))
     place = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    done(ask("update_proposal", proposal=proposal, action="comment", text="How leaky?", **place))
+    done(call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **place))
     move = {"operation": "move_section", "file": "api.md", "slug": "quotas"}
-    done(ask("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
-    [thread] = ask("view_proposal", proposal=proposal).data["comments"]
+    done(call_tool("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
+    [thread] = call_tool("view_proposal", proposal=proposal).data["comments"]
     assert thread["now"] == "moved"
     assert "notes/plain.md" in str(thread)
-    # A comment on where it stood is told where it went.
-    late = ask("update_proposal", proposal=proposal, action="comment", text="And now?", **place)
+    # A comment on the old address is refused with the new one.
+    late = call_tool("update_proposal", proposal=proposal, action="comment", text="And now?", **place)
     assert late.is_error
-    assert not ask("update_proposal", **late.data["example"]).is_error, late.data
+    assert not call_tool("update_proposal", **late.data["example"]).is_error, late.data

@@ -1,4 +1,4 @@
-"""All that is said of a proposal can be read: what an answer cuts or leaves out, it names the call for."""
+"""The whole discussion can be read: an answer names the call for each text that it cuts or leaves out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pydantic_core import to_json
 
 from docyard.mcp_server.calls import build_result
-from tests.tools.conftest import Ask, next_call
+from tests.tools.conftest import CallTool, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.tool import Answer
 from workspace.proposals.actions.repository import Actor
@@ -17,30 +17,30 @@ from workspace.workspace import Workspace
 
 AGENT = Actor(Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent"), "test", "an agent")
 LONG = "One more line of it.\n" * 1_000 + "THE POINT"
-SAID = 100_000
+MAX_ANSWER_BYTES = 100_000
 """Bytes of one answer as it is sent: its data, and its text."""
 
 
 @pytest.fixture
-def edited(ask: Ask, proposal: str) -> str:
+def edited(call_tool: CallTool, proposal: str) -> str:
     """Return the id of a proposal that changes a document."""
-    done(ask("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
     return proposal
 
 
 def comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
-    """Says something, and gives its id."""
-    words = workspace.proposing().comment(proposal, AGENT, text, **fields).proposal.content
+    """Add a comment, and return its id."""
+    words = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
     answers = {one.id: one.text for thread in words.threads for one in (thread.comment, *thread.replies)}
-    return next(id for id, said in answers.items() if said == text.strip())
+    return next(id for id, comment_text in answers.items() if comment_text == text.strip())
 
 
-def called(ask: Ask, step: str) -> Answer:
-    """Return the answer to a call that stands in an answer."""
-    return followed(ask, Answer({"next_step": step}))
+def called(call_tool: CallTool, step: str) -> Answer:
+    """Return the answer to a call that an answer names."""
+    return followed(call_tool, Answer({"next_step": step}))
 
 
-def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
+def read_whole(call_tool: CallTool, answer: Answer, of: str = "comments") -> str:
     """Return a text from this page of it to its end."""
     parts = []
     while True:
@@ -48,7 +48,7 @@ def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
         parts.append(shown if isinstance(shown, str) else shown[0]["text"])
         if answer.data["next_offset"] is None:
             return "".join(parts)
-        answer = followed(ask, answer)
+        answer = followed(call_tool, answer)
 
 
 def sent(answer: Answer) -> int:
@@ -56,42 +56,42 @@ def sent(answer: Answer) -> int:
     return len(to_json(build_result(answer)))
 
 
-def test_a_long_comment_and_a_long_answer_are_read_to_their_ends(
-    ask: Ask, workspace: Workspace, edited: str
+def test_long_comment_and_reply_are_read_in_parts(
+    call_tool: CallTool, workspace: Workspace, edited: str
 ) -> None:
     first = comment(workspace, edited, LONG, file="api.md", slug="tasks")
     comment(workspace, edited, "Answer. " + LONG, reply_to=first)
     for fields in ({}, {"comments": True}, {"file": "api.md"}):
-        answer = ask("view_proposal", proposal=edited, **fields)
+        answer = call_tool("view_proposal", proposal=edited, **fields)
         [thread] = done(answer)["comments"]
         [reply] = thread["replies"]
         assert "THE POINT" not in thread["text"]
-        for said in (thread, reply):
-            whole = called(ask, said["rest"])
-            assert said["text"] + read_whole(ask, whole) in (LONG, "Answer. " + LONG)
+        for comment_text in (thread, reply):
+            whole = called(call_tool, comment_text["rest"])
+            assert comment_text["text"] + read_whole(call_tool, whole) in (LONG, "Answer. " + LONG)
             if answer.text is not None:
-                assert said["rest"] in answer.text
-    whole = ask("view_proposal", proposal=edited, comment=first)
-    assert read_whole(ask, whole) == LONG
+                assert comment_text["rest"] in answer.text
+    whole = call_tool("view_proposal", proposal=edited, comment=first)
+    assert read_whole(call_tool, whole) == LONG
     assert whole.data["comments"][0]["now"] == "here"
-    last = ask("view_proposal", proposal=edited, comment=reply["comment"], offset=20_000)
+    last = call_tool("view_proposal", proposal=edited, comment=reply["comment"], offset=20_000)
     assert last.data["comments"][0]["reply_to"] == first
     assert next_call(last)[1]["reply_to"] == reply["comment"]
 
 
-def test_the_answers_to_a_comment_are_paged(ask: Ask, workspace: Workspace, edited: str) -> None:
+def test_replies_to_comment_are_paged(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
     first = comment(workspace, edited, "First.")
     replies = [f"Answer {number}." for number in range(13)]
     for text in replies:
         comment(workspace, edited, text, reply_to=first)
-    answer = ask("view_proposal", proposal=edited)
+    answer = call_tool("view_proposal", proposal=edited)
     [thread] = answer.data["comments"]
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
     assert thread["replies_rest"] in str(answer.text)
     assert [
-        one["text"] for one in called(ask, thread["replies_rest"]).data["comments"][0]["replies"]
+        one["text"] for one in called(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
-    page = ask("view_proposal", proposal=edited, comment=first, limit=5)
+    page = call_tool("view_proposal", proposal=edited, comment=first, limit=5)
     seen = []
     while True:
         [thread] = page.data["comments"]
@@ -99,56 +99,59 @@ def test_the_answers_to_a_comment_are_paged(ask: Ask, workspace: Workspace, edit
         assert thread["replies_total"] == len(replies)
         if page.data["next_cursor"] is None:
             break
-        page = followed(ask, page)
+        page = followed(call_tool, page)
     assert seen == replies
 
 
-def test_a_long_description_is_read_to_its_end(ask: Ask) -> None:
-    proposal = done(ask("create_proposal", title="Long", description=LONG))["proposal"]
-    answer = ask("view_proposal", proposal=proposal)
+def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
+    proposal = done(call_tool("create_proposal", title="Long", description=LONG))["proposal"]
+    answer = call_tool("view_proposal", proposal=proposal)
     assert answer.data["description_rest"] in str(answer.text)
-    rest = called(ask, answer.data["description_rest"])
-    assert answer.data["description"] + read_whole(ask, rest, "description") == LONG
+    rest = called(call_tool, answer.data["description_rest"])
+    assert answer.data["description"] + read_whole(call_tool, rest, "description") == LONG
 
 
-def test_every_review_is_read_and_each_to_its_end(ask: Ask, workspace: Workspace, edited: str) -> None:
+def test_all_reviews_are_read_in_parts(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
     texts = [f"Review {number}." for number in range(23)] + [LONG]
     for text in texts:
-        workspace.proposing().review(edited, AGENT, ReviewDecision.COMMENT, text)
-    answer = ask("view_proposal", proposal=edited)
+        workspace.proposal_actions().review(edited, AGENT, ReviewDecision.COMMENT, text)
+    answer = call_tool("view_proposal", proposal=edited)
     assert done(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
     assert answer.data["reviews_rest"] in str(answer.text)
-    assert len(called(ask, answer.data["reviews_rest"]).data["reviews"]) == 20
-    page = ask("view_proposal", proposal=edited, reviews=True, limit=10)
+    assert len(called(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
+    page = call_tool("view_proposal", proposal=edited, reviews=True, limit=10)
     seen = list(page.data["reviews"])
     while page.data["next_cursor"] is not None:
-        page = followed(ask, page)
+        page = followed(call_tool, page)
         seen += page.data["reviews"]
     assert [one["text"] for one in seen[:-1]] == texts[:-1]
     last = seen[-1]
-    assert last["text"] + read_whole(ask, called(ask, last["rest"]), "reviews") == LONG
-    assert read_whole(ask, ask("view_proposal", proposal=edited, comment=last["review"]), "reviews") == LONG
+    assert last["text"] + read_whole(call_tool, called(call_tool, last["rest"]), "reviews") == LONG
+    assert (
+        read_whole(call_tool, call_tool("view_proposal", proposal=edited, comment=last["review"]), "reviews")
+        == LONG
+    )
 
 
-def test_the_comments_of_a_document_go_on_where_the_page_of_it_ends(
-    ask: Ask, workspace: Workspace, edited: str
+def test_comments_of_document_continue_after_page_end(
+    call_tool: CallTool, workspace: Workspace, edited: str
 ) -> None:
     texts = [f"Remark {number}." for number in range(4)]
     for text in texts:
         comment(workspace, edited, text, file="api.md", slug="tasks")
         comment(workspace, edited, f"Elsewhere: {text}", file="notes/plain.md")
-    answer = ask("view_proposal", proposal=edited, file="api.md", limit=3)
-    rest = called(ask, answer.data["comments_rest"])
+    answer = call_tool("view_proposal", proposal=edited, file="api.md", limit=3)
+    rest = called(call_tool, answer.data["comments_rest"])
     assert [one["text"] for one in (*answer.data["comments"], *rest.data["comments"])] == texts
     assert answer.data["comments_rest"] in str(answer.text)
 
 
 @pytest.mark.slow
-def test_an_answer_is_bounded_and_pages_give_everything(ask: Ask, workspace: Workspace) -> None:
+def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, workspace: Workspace) -> None:
     words = "Wörter, und mehr Wörter. " * 200
-    proposal = done(ask("create_proposal", title="Much", description=words * 5))["proposal"]
-    done(ask("edit_document", operation="append_content", file="api.md", slug="tasks", content="More.",
+    proposal = done(call_tool("create_proposal", title="Much", description=words * 5))["proposal"]
+    done(call_tool("edit_document", operation="append_content", file="api.md", slug="tasks", content="More.",
              proposal=proposal))  # fmt: skip
     firsts = []
     for number in range(6):
@@ -156,30 +159,30 @@ def test_an_answer_is_bounded_and_pages_give_everything(ask: Ask, workspace: Wor
         firsts.append(first)
         for reply in range(11):
             comment(workspace, proposal, f"{number}.{reply} {words}", reply_to=first)
-        workspace.proposing().review(proposal, AGENT, ReviewDecision.COMMENT, words)
+        workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, words)
     for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": firsts[0], "limit": 100}):
-        answer = ask("view_proposal", proposal=proposal, **fields)
+        answer = call_tool("view_proposal", proposal=proposal, **fields)
         assert not answer.is_error, answer.data
-        assert sent(answer) < SAID, fields
-    page = ask("view_proposal", proposal=proposal, comments=True, limit=100)
+        assert sent(answer) < MAX_ANSWER_BYTES, fields
+    page = call_tool("view_proposal", proposal=proposal, comments=True, limit=100)
     seen = []
     while True:
-        assert sent(page) < SAID
+        assert sent(page) < MAX_ANSWER_BYTES
         seen += [one["comment"] for one in page.data["comments"]]
         if page.data["next_cursor"] is None:
             break
-        page = followed(ask, page)
+        page = followed(call_tool, page)
     assert seen == firsts
 
 
-def test_an_unknown_comment_is_answered_with_the_nearest(ask: Ask, workspace: Workspace, edited: str) -> None:
-    wrong = ask("view_proposal", proposal=edited, comment="0")
+def test_unknown_comment_returns_nearest_ids(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
+    wrong = call_tool("view_proposal", proposal=edited, comment="0")
     assert wrong.data["code"] == "COMMENT_NOT_FOUND"
-    assert not ask("view_proposal", **wrong.data["example"]).is_error
+    assert not call_tool("view_proposal", **wrong.data["example"]).is_error
     first = comment(workspace, edited, "First.")
-    wrong = ask("view_proposal", proposal=edited, comment=first[:-1])
+    wrong = call_tool("view_proposal", proposal=edited, comment=first[:-1])
     assert wrong.data["example"] == {"proposal": edited, "comment": first}
-    assert not ask("view_proposal", **wrong.data["example"]).is_error
-    other = opened(ask, "Other")
-    assert ask("view_proposal", proposal=other, comment=first).data["code"] == "COMMENT_NOT_FOUND"
-    assert ask("view_proposal", comment=first).data["field"] == "proposal"
+    assert not call_tool("view_proposal", **wrong.data["example"]).is_error
+    other = opened(call_tool, "Other")
+    assert call_tool("view_proposal", proposal=other, comment=first).data["code"] == "COMMENT_NOT_FOUND"
+    assert call_tool("view_proposal", comment=first).data["field"] == "proposal"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tests.tools.proposals.conftest import done
 from tests.tools.test_hostile_arguments import VALUES, holds
 from tools.proposals import update_proposal, view_proposal
@@ -23,23 +23,25 @@ TRIED: list[dict[str, Any]] = [
 
 
 @pytest.mark.property
-def test_a_value_of_every_kind_in_every_field_of_a_call(ask: Ask, repo: Repo, proposal: str) -> None:
+def test_any_value_in_any_proposal_field_returns_answer(
+    call_tool: CallTool, repo: Repo, proposal: str
+) -> None:
     before = repo.head()
-    tip = done(ask("edit_document", **NEW, proposal=proposal))["commit"]
+    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
     shown = {"commit": tip, "target_commit": before}
     for tool, calls in ((update_proposal.TOOL, TRIED), (view_proposal.TOOL, [{}])):
         for fields in calls:
             for field in tool.arguments.model_fields if tool is view_proposal.TOOL else fields:
                 for value in VALUES[:: 1 if tool is view_proposal.TOOL else 3]:
-                    holds(ask(tool.name, **{"proposal": proposal, **fields, field: value}), tool)
+                    holds(call_tool(tool.name, **{"proposal": proposal, **fields, field: value}), tool)
     for part in ("file", "kind", "where", "part", "choice", "content"):
         for value in VALUES:
             decided = {"file": "api.md", "kind": "text", "where": "quotas", "choice": "ours", part: value}
             decision = {"resolutions": [decided], **shown}
-            holds(ask("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
+            holds(call_tool("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
     for field in shown:
         for value in VALUES[::3]:
             decision = {"resolutions": [{"file": "api.md", "choice": "ours"}], **shown, field: value}
-            holds(ask("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
+            holds(call_tool("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
     assert (repo.head(), repo.fsck()) == (before, "")
-    assert not ask("view_proposal", proposal=proposal).is_error
+    assert not call_tool("view_proposal", proposal=proposal).is_error

@@ -8,7 +8,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import done, followed
 from tools.registry import Toolbox, UnknownTool
 from tools.resources.contents import read_resource
@@ -34,51 +34,51 @@ READS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_each_reads_what_the_proposal_adds(ask: Ask, proposal: str) -> None:
+def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str) -> None:
     assert set(READS) == {tool.name for tool in all_tools() if not tool.writes} - {"view_proposal"}
-    tip = done(ask("edit_document", **NEW, proposal=proposal))["commit"]
+    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
     for tool, fields in READS.items():
-        answer = ask(tool, **fields, ref=proposal)
+        answer = call_tool(tool, **fields, ref=proposal)
         assert not answer.is_error, (tool, answer.data)
         assert answer.data["commit"] == tip
         assert "quotas" in str(answer.data)
 
 
-def test_search_finds_it_there_and_not_on_the_target(ask: Ask, proposal: str) -> None:
-    done(ask("edit_document", **NEW, proposal=proposal))
-    assert ask("search_docs", query="leaky bucket").data["hits"] == []
-    found = ask("search_docs", query="leaky bucket", ref=proposal)
+def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:
+    done(call_tool("edit_document", **NEW, proposal=proposal))
+    assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
+    found = call_tool("search_docs", query="leaky bucket", ref=proposal)
     assert [hit["chunk_id"] for hit in found.data["hits"]] == ["api.md#quotas"]
-    read = followed(ask, found)
+    read = followed(call_tool, found)
     assert read.data["commit"] == found.data["commit"]
-    [match] = ask("search_documents", query="leaky bucket", ref=proposal).data["matches"]
+    [match] = call_tool("search_documents", query="leaky bucket", ref=proposal).data["matches"]
     assert (match["file"], match["slug"]) == ("api.md", "quotas")
 
 
-def test_the_next_step_there_may_write_and_does_so_there(ask: Ask, repo: Repo, proposal: str) -> None:
+def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.head()
-    view = ask("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    finished = followed(ask, view)
+    view = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
+    finished = followed(call_tool, view)
     assert (finished.data["completed"], finished.data["proposal"]) == (True, proposal)
     assert repo.head() == before
-    done(ask("update_proposal", proposal=proposal, action="close"))
-    closed = ask("view_document", file="api.md", slug="tasks[1]", ref=proposal)
+    done(call_tool("update_proposal", proposal=proposal, action="close"))
+    closed = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
     assert "complete_task" not in closed.data["next_step"]
 
 
-def test_a_resource_is_read_there_too(toolbox: Toolbox, ask: Ask, proposal: str) -> None:
-    done(ask("edit_document", **NEW, proposal=proposal))
+def test_resource_is_read_at_proposal(toolbox: Toolbox, call_tool: CallTool, proposal: str) -> None:
+    done(call_tool("edit_document", **NEW, proposal=proposal))
     assert "leaky" in str(read_resource(toolbox.context(), f"doc:///api.md?ref={proposal}"))
 
 
-def test_a_merged_one_is_read_as_it_was_also_without_its_branch(ask: Ask, repo: Repo, proposal: str) -> None:
-    tip = done(ask("edit_document", **NEW, proposal=proposal))["commit"]
-    done(ask("update_proposal", proposal=proposal, action="merge"))
+def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: Repo, proposal: str) -> None:
+    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
+    done(call_tool("update_proposal", proposal=proposal, action="merge"))
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
-    answer = ask("view_document", file="api.md", slug="quotas", ref=proposal)
+    answer = call_tool("view_document", file="api.md", slug="quotas", ref=proposal)
     assert answer.data["commit"] == tip
     assert "edit_document" not in answer.data["next_step"]
-    assert done(ask("view_proposal", proposal=proposal))["changes"]["total"] == 1
+    assert done(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 
 def _names(toolbox: Toolbox) -> list[str]:
@@ -88,7 +88,7 @@ def _names(toolbox: Toolbox) -> list[str]:
 PROPOSALS = ["create_proposal", "view_proposal", "update_proposal"]
 
 
-def test_the_defaults_hold_proposals_where_the_policy_asks_for_review(repo: Repo) -> None:
+def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -> None:
     def serve(toolsets: tuple[str, ...] | None, read_only: bool = False) -> Toolbox:
         workspace = Workspace.open(repo.path, durable=False, read_only=read_only)
         return Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
@@ -103,18 +103,18 @@ def test_the_defaults_hold_proposals_where_the_policy_asks_for_review(repo: Repo
     toolbox = serve(None)
     assert not set(PROPOSALS) & set(_names(toolbox))
     with pytest.raises(UnknownTool):
-        client_of(toolbox)("view_proposal")
+        make_client(toolbox)("view_proposal")
     repo.commit({"docyard.toml": '[[protect]]\npaths = ["specs/**"]\n'})
-    assert not client_of(toolbox)("view_proposal").is_error  # also before the list is asked for again
+    assert not make_client(toolbox)("view_proposal").is_error  # also before the list is requested again
     assert _names(toolbox)[-3:] == PROPOSALS
     repo.commit({"docyard.toml": ""})
     assert _names(toolbox)[-3:] == PROPOSALS
 
 
-def test_a_viewer_without_writers_reads_a_proposal(ask: Ask, repo: Repo, proposal: str) -> None:
-    done(ask("edit_document", **NEW, proposal=proposal))
+def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
+    done(call_tool("edit_document", **NEW, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
-    viewer = client_of(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
+    viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
     assert [one["path"] for one in done(answer)["changes"]["documents"]] == ["api.md"]
     followed(viewer, answer)

@@ -1,4 +1,4 @@
-"""Writing to a proposal, and a direct write that becomes one because the policy asks for review."""
+"""Writes to a proposal, and direct writes that become one because the policy requires review."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from index.service import SearchIndex
 from tests.repositories import Repo
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import CallTool, make_client
 from tests.tools.proposals.conftest import approved, done, followed, opened
 from tools.registry import Toolbox
 from tools.tool import NextStep, call
@@ -29,7 +29,7 @@ WRITES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_writer_takes_a_proposal() -> None:
+def test_every_writing_tool_accepts_a_proposal() -> None:
     writers = {
         tool.name for tool in all_tools() if tool.writes and "operations" in tool.arguments.model_fields
     }
@@ -37,13 +37,13 @@ def test_every_writer_takes_a_proposal() -> None:
     assert all("proposal" in tool.arguments.model_fields for tool in all_tools() if tool.name in writers)
 
 
-def test_every_writer_commits_there_and_leaves_the_target(ask: Ask, repo: Repo, proposal: str) -> None:
+def test_writes_to_proposal_do_not_change_target(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
-    proposal = opened(ask, "After that")
-    ask("view_document", file="notes/plain.md", slug="_preamble")
+    proposal = opened(call_tool, "After that")
+    call_tool("view_document", file="notes/plain.md", slug="_preamble")
     # The restored document comes first, as it is removed later.
     for tool in sorted(WRITES, key=lambda name: name != "restore_document"):
-        answer = ask(tool, **WRITES[tool], proposal=proposal)
+        answer = call_tool(tool, **WRITES[tool], proposal=proposal)
         assert done(answer)["proposal"] == proposal
         assert answer.data["overlaps"] == []
         tip = answer.data["commit"]
@@ -54,25 +54,27 @@ def test_every_writer_commits_there_and_leaves_the_target(ask: Ask, repo: Repo, 
     assert repo.status() == repo.fsck() == ""
 
 
-def test_the_next_step_of_a_write_stays_in_the_proposal(ask: Ask, repo: Repo, proposal: str) -> None:
+def test_next_step_of_write_names_the_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.head()
-    answer = ask("edit_document", operation="add_section", file="api.md", title="Empty", proposal=proposal)
-    written = followed(ask, answer)  # "Write it with edit_document {…}"
+    answer = call_tool(
+        "edit_document", operation="add_section", file="api.md", title="Empty", proposal=proposal
+    )
+    written = followed(call_tool, answer)  # "Write it with edit_document {…}"
     assert written.data["proposal"] == proposal
-    read = followed(ask, written)
+    read = followed(call_tool, written)
     assert read.data["commit"] == written.data["commit"]
     assert repo.head() == before
 
 
-def test_a_call_that_only_asks_how_is_answered_with_calls_that_write_there(ask: Ask, proposal: str) -> None:
+def test_usage_call_returns_calls_with_the_proposal(call_tool: CallTool, proposal: str) -> None:
     for tool in WRITES:
-        answer = ask(tool, proposal=proposal)
+        answer = call_tool(tool, proposal=proposal)
         assert not answer.is_error, (tool, answer.data)
-    step = ask("create_document", proposal=proposal).data["next_step"]
+    step = call_tool("create_document", proposal=proposal).data["next_step"]
     assert json.dumps(proposal) in step
 
 
-def test_steps_are_kept_to_a_proposal_by_the_field_that_each_tool_has() -> None:
+def test_next_steps_name_proposal_in_field_of_each_tool() -> None:
     fields = {"view_document": "ref", "edit_document": "proposal", "create_document": "proposal"}
     read, edit = call("view_document", file="a {.md"), call("edit_document", file="a.md")
     step = NextStep("Read ", read, ", or ", edit, "; else ", call("create_document"))
@@ -86,39 +88,41 @@ def test_steps_are_kept_to_a_proposal_by_the_field_that_each_tool_has() -> None:
     assert step.text(fields) == 'Finish: view_document {"file": "x"}, with git_log {}'
 
 
-def test_a_proposal_that_is_not_there_or_has_ended(ask: Ask, repo: Repo, proposal: str) -> None:
-    answer = ask("edit_document", **SECTION, proposal="zzzzzzzz")
+def test_missing_or_ended_proposal_returns_error(call_tool: CallTool, repo: Repo, proposal: str) -> None:
+    answer = call_tool("edit_document", **SECTION, proposal="zzzzzzzz")
     assert answer.data["code"] == "PROPOSAL_NOT_FOUND"
     assert proposal in answer.data["candidates"]
     example = answer.data["example"]
     assert example["proposal"] == proposal
     assert example["dry_run"] is True
     before = repo.git("for-each-ref")
-    assert not ask("edit_document", **example).is_error
+    assert not call_tool("edit_document", **example).is_error
     assert repo.git("for-each-ref") == before
-    done(ask("update_proposal", proposal=proposal, action="close"))
-    answer = ask("edit_document", **SECTION, proposal=proposal)
+    done(call_tool("update_proposal", proposal=proposal, action="close"))
+    answer = call_tool("edit_document", **SECTION, proposal=proposal)
     assert (answer.data["code"], answer.data["state"]) == ("PROPOSAL_ENDED", "closed")
 
 
-def test_an_error_in_a_proposal_has_an_example_that_works_there(ask: Ask, repo: Repo, proposal: str) -> None:
-    done(ask("edit_document", **SECTION, proposal=proposal))
+def test_error_in_proposal_has_working_example(call_tool: CallTool, repo: Repo, proposal: str) -> None:
+    done(call_tool("edit_document", **SECTION, proposal=proposal))
     before = repo.head()
     wrong = {"operation": "append_content", "file": "api.md", "slug": "quota", "content": "x"}
-    answer = ask("edit_document", **wrong, proposal=proposal)
+    answer = call_tool("edit_document", **wrong, proposal=proposal)
     assert answer.data["code"] == "SECTION_NOT_FOUND"
-    assert answer.data["example"]["slug"] == "quotas"  # which only the proposal has
-    nowhere = ask("edit_document", **{**wrong, "slug": "zzzz"}, proposal=proposal)
+    assert answer.data["example"]["slug"] == "quotas"  # a document that only the proposal has
+    nowhere = call_tool("edit_document", **{**wrong, "slug": "zzzz"}, proposal=proposal)
     assert f'"ref": "{proposal}"' in nowhere.data["fix"]
-    assert done(ask("edit_document", **answer.data["example"]))["proposal"] == proposal
+    assert done(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
     assert repo.head() == before
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
-def test_a_direct_write_that_is_protected_becomes_a_proposal(ask: Ask, repo: Repo, is_batch: bool) -> None:
+def test_direct_write_to_protected_path_becomes_proposal(
+    call_tool: CallTool, repo: Repo, is_batch: bool
+) -> None:
     before = repo.head()
     sent: dict[str, Any] = {"operations": [SPEC, SECTION]} if is_batch else SPEC
-    answer = ask("edit_document", **sent)
+    answer = call_tool("edit_document", **sent)
     data = done(answer)
     assert data["protected"] == ["specs/limits.md"]
     assert "main has not changed" in data["note"]
@@ -126,75 +130,75 @@ def test_a_direct_write_that_is_protected_becomes_a_proposal(ask: Ask, repo: Rep
     assert repo.git("rev-parse", data["branch"]).strip() == data["commit"]
     changed = repo.git("diff", "--name-only", before, data["commit"]).split()
     assert changed == (["api.md", "specs/limits.md"] if is_batch else ["specs/limits.md"])
-    assert followed(ask, answer).data["state"] == "open"
+    assert followed(call_tool, answer).data["state"] == "open"
 
 
-def test_what_is_not_protected_is_written_at_once(ask: Ask, repo: Repo) -> None:
-    data = done(ask("edit_document", **SECTION))
+def test_write_to_unprotected_path_is_committed_directly(call_tool: CallTool, repo: Repo) -> None:
+    data = done(call_tool("edit_document", **SECTION))
     assert "proposal" not in data
     assert data["commit"] == repo.head()
 
 
-def test_a_dry_run_says_that_it_would_become_one(ask: Ask, repo: Repo) -> None:
+def test_dry_run_reports_redirect_to_proposal(call_tool: CallTool, repo: Repo) -> None:
     before = repo.git("for-each-ref")
-    data = done(ask("edit_document", **SPEC, dry_run=True))
+    data = done(call_tool("edit_document", **SPEC, dry_run=True))
     assert data["protected"] == ["specs/limits.md"]
     assert "becomes a proposal" in data["note"]
     assert "+Or less." in data["diff"]
     assert repo.git("for-each-ref") == before
-    assert "protected" not in done(ask("edit_document", **SECTION, dry_run=True))
+    assert "protected" not in done(call_tool("edit_document", **SECTION, dry_run=True))
 
 
-def test_removing_moving_and_the_rules_themselves_are_protected_too(ask: Ask, repo: Repo) -> None:
+def test_removal_move_and_rule_changes_are_protected(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    ask("view_document", file="specs/limits.md", slug="_preamble", include_subsections=True)
+    call_tool("view_document", file="specs/limits.md", slug="_preamble", include_subsections=True)
     for tool, fields in (
         ("remove_document", {"path": "specs/limits.md"}),
         ("edit_document", {"operation": "move_document", "file": "specs/limits.md", "new_path": "free.md"}),
         ("edit_document", {"operation": "move_document", "file": "api.md", "new_path": "specs/api.md"}),
     ):
-        assert done(ask(tool, **fields))["proposal"]
+        assert done(call_tool(tool, **fields))["proposal"]
     assert repo.head() == before
 
 
-def test_a_retry_of_what_became_a_proposal_finds_it_also_after_the_merge(
-    ask: Ask, repo: Repo, workspace: Workspace
+def test_retry_of_redirected_write_returns_merged_proposal(
+    call_tool: CallTool, repo: Repo, workspace: Workspace
 ) -> None:
-    first = done(ask("edit_document", **SPEC, idempotency_key="key"))
-    again = done(ask("edit_document", **SPEC, idempotency_key="key"))
+    first = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    again = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
     assert again["repeated"] is True
     assert (again["proposal"], again["commit"]) == (first["proposal"], first["commit"])
-    assert len(ask("view_proposal").data["proposals"]) == 1
-    other = ask("edit_document", **{**SPEC, "content": "Other."}, idempotency_key="key")
+    assert len(call_tool("view_proposal").data["proposals"]) == 1
+    other = call_tool("edit_document", **{**SPEC, "content": "Other."}, idempotency_key="key")
     assert other.data["code"] == "IDEMPOTENCY_KEY_REUSED"
     approved(workspace, first["proposal"])
     repo.git("merge", "-q", "--no-edit", first["branch"])
-    late = done(ask("edit_document", **SPEC, idempotency_key="key"))
+    late = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
     assert (late["proposal"], late["repeated"]) == (first["proposal"], True)
     assert repo.git("show", "HEAD:specs/limits.md").count("Or less.") == 1
 
 
-def test_without_its_tools_the_answer_names_the_command_line(repo: Repo) -> None:
+def test_answer_without_proposal_tools_names_commands(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    ask = client_of(Toolbox(workspace, SearchIndex(workspace), DEFAULT_TOOLSETS, False))
-    answer = ask("edit_document", **SPEC)
+    call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), DEFAULT_TOOLSETS, False))
+    answer = call_tool("edit_document", **SPEC)
     assert f"docyard proposals submit {answer.data['proposal']}" in answer.data["next_step"]
-    followed(ask, answer)
+    followed(call_tool, answer)
 
 
-def test_overlaps_are_told_when_a_proposal_is_edited(ask: Ask, proposal: str) -> None:
-    done(ask("edit_document", **SECTION, proposal=proposal))
-    done(ask("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    other = opened(ask, "Other")
-    data = done(ask("complete_task", file="api.md", slug="tasks[1]", proposal=other))
+def test_write_to_proposal_reports_overlaps(call_tool: CallTool, proposal: str) -> None:
+    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    other = opened(call_tool, "Other")
+    data = done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other))
     assert data["overlaps"] == [{"proposal": proposal, "title": "Rate limits", "addresses": ["api.md#tasks"]}]
-    assert "overlaps" not in done(ask("tag_document", file="api.md", tags=["x"]))
+    assert "overlaps" not in done(call_tool("tag_document", file="api.md", tags=["x"]))
 
 
-def test_the_title_of_a_direct_write_is_not_cut_as_a_subject_is(ask: Ask) -> None:
+def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
     title = "How many calls a client may make in a second, and what becomes of those that are more"
     change = {"operation": "add_section", "file": "specs/limits.md", "title": title, "content": "Ten."}
-    proposal = done(ask("edit_document", **change))["proposal"]
-    data = done(ask("view_proposal", proposal=proposal))
+    proposal = done(call_tool("edit_document", **change))["proposal"]
+    data = done(call_tool("view_proposal", proposal=proposal))
     assert len(data["title"]) > 72
     assert "…" not in data["title"] + data["description"]

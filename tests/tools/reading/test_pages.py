@@ -8,7 +8,7 @@ import re
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 from tools.pages import count_fitting, cut_text
 from tools.registry import Toolbox
 from tools.toolsets import all_tools
@@ -20,12 +20,12 @@ LIMIT = Limits().text_tokens
 NAMES = {tool.name for tool in all_tools()}
 
 
-def test_lists_are_read_page_by_page(ask: Ask, repo: Repo) -> None:
+def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({f"many/{number:02}.md": f"# Number {number}\n" for number in range(7)})
     seen: list[str] = []
     cursor = None
     while True:
-        page = ask("list_documents", path="many", limit=3, cursor=cursor)
+        page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
         seen += [item["path"] for item in page.data["documents"]]
         assert page.data["total"] == 7
         cursor = page.data["next_cursor"]
@@ -34,17 +34,17 @@ def test_lists_are_read_page_by_page(ask: Ask, repo: Repo) -> None:
     assert seen == [f"many/{number:02}.md" for number in range(7)]
 
 
-def test_a_cursor_belongs_to_its_list_and_commit(ask: Ask, repo: Repo) -> None:
-    cursor = ask("list_documents", limit=1).data["next_cursor"]
-    assert ask("list_documents", path="notes", cursor=cursor).data["code"] == "INVALID_CURSOR"
-    assert ask("search_docs", query="things", cursor=cursor).data["code"] == "INVALID_CURSOR"
+def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: Repo) -> None:
+    cursor = call_tool("list_documents", limit=1).data["next_cursor"]
+    assert call_tool("list_documents", path="notes", cursor=cursor).data["code"] == "INVALID_CURSOR"
+    assert call_tool("search_docs", query="things", cursor=cursor).data["code"] == "INVALID_CURSOR"
     repo.commit({"new.md": "# New\n"})
-    assert ask("list_documents", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
+    assert call_tool("list_documents", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
 
 
-def test_lists_are_filtered(ask: Ask) -> None:
+def test_lists_are_filtered(call_tool: CallTool) -> None:
     def paths(**filters: object) -> list[str]:
-        return [item["path"] for item in ask("list_documents", **filters).data["documents"]]
+        return [item["path"] for item in call_tool("list_documents", **filters).data["documents"]]
 
     assert paths() == ["api.md", "notes/plain.md"]
     assert paths(type="api_spec") == paths(has_open_tasks=True) == paths(path="api.md") == ["api.md"]
@@ -52,51 +52,51 @@ def test_lists_are_filtered(ask: Ask) -> None:
     assert paths(tag="none") == []
 
 
-def test_an_outline_a_section_and_a_task(ask: Ask) -> None:
-    outline = ask("view_document", file="api.md").data
+def test_outline_section_and_task_are_viewed(call_tool: CallTool) -> None:
+    outline = call_tool("view_document", file="api.md").data
     assert outline["sections"]["tasks"] == {
         "total": 3,
         "completed": 1,
         "active": ["tasks[1]", "tasks[2]"],
     }
     assert outline["sections"]["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
-    section = ask("view_document", file="api.md", slug="endpoints").data
+    section = call_tool("view_document", file="api.md", slug="endpoints").data
     assert section["content"] == "## Endpoints\n\nPaths begin with /v1.\n\n"
     assert (section["subsections"], section["parent"]) == (["search"], None)
-    task = ask("view_document", file="api.md", slug="tasks[0]").data
+    task = call_tool("view_document", file="api.md", slug="tasks[0]").data
     assert task["task"]["criteria"] == "OpenAPI"
     assert task["content"].startswith("- [x] Define schemas")
-    preamble = ask("view_document", file="api.md", slug="_preamble").data
+    preamble = call_tool("view_document", file="api.md", slug="_preamble").data
     assert preamble["content"].lstrip().startswith("# API\n\nIntroduction.")
 
 
-def test_several_views_in_one_call(ask: Ask) -> None:
+def test_batch_returns_each_view(call_tool: CallTool) -> None:
     views = [{"file": "api.md", "slug": "tasks"}, {"file": "nothing.md"}, {"file": "notes/plain.md"}]
-    answer = ask("view_document", operations=views)
+    answer = call_tool("view_document", operations=views)
     assert [result["success"] for result in answer.data["batch_results"]] == [True, False, True]
     assert not answer.is_error
-    assert ask("view_document", operations=[views[1]]).is_error
-    assert ask("view_document", operations=[views[0]] * 51).data["code"] == "INVALID_ARGUMENTS"
+    assert call_tool("view_document", operations=[views[1]]).is_error
+    assert call_tool("view_document", operations=[views[0]] * 51).data["code"] == "INVALID_ARGUMENTS"
 
 
-def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
+def test_long_section_is_read_in_parts(call_tool: CallTool, repo: Repo) -> None:
     body = "".join(f"Paragraph {number} with words.\n\n" for number in range(8_000))
     repo.commit({"long.md": f"# Long\n\n## Body\n\n{body}"})
     parts: list[str] = []
     offset: int | None = 0
     while offset is not None:
-        data = ask("view_document", file="long.md", slug="body", offset=offset).data
+        data = call_tool("view_document", file="long.md", slug="body", offset=offset).data
         parts.append(data["content"])
         assert count_tokens(data["content"]) <= LIMIT
         offset = data.get("offset")
     assert "".join(parts) == f"## Body\n\n{body}"
-    fetched = ask("get_doc", chunk_id="long.md#body")
+    fetched = call_tool("get_doc", chunk_id="long.md#body")
     assert fetched.text is not None
     assert count_tokens(fetched.text) <= LIMIT
     assert fetched.data["truncated"] is True
     call = re.search(r"get_doc (\{.*\})", fetched.data["next_step"])
     assert call
-    assert not ask("get_doc", **json.loads(call[1])).is_error
+    assert not call_tool("get_doc", **json.loads(call[1])).is_error
 
 
 @loop_over(
@@ -104,7 +104,7 @@ def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
     ["word " * 4_000, "文档工作区" * 2_000, "x" * 9_000, " " * 9_000, "-" * 9_000, "👩\u200d💻" * 999, "ab"],
 )
 @loop_over("tokens", [200, 1_000, 3_999])
-def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> None:
+def test_fitting_prefix_respects_token_limit(text: str, tokens: int) -> None:
     for offset in (0, 1):
         size = count_fitting(text, offset, tokens)
         assert 1 <= size <= len(text) - offset
@@ -114,14 +114,14 @@ def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> No
             assert count_tokens(longer) > tokens or size == tokens * 32
 
 
-def test_a_text_is_cut_between_blocks() -> None:
+def test_text_is_cut_between_blocks() -> None:
     assert cut_text("abc", 1, 2) == ("bc", None)
     assert cut_text("one\n\ntwo\n\nthree", 0, 12) == ("one\n\ntwo\n\n", 10)
     assert cut_text("one\ntwo\nthree", 0, 10) == ("one\ntwo\n", 8)
     assert cut_text("x" * 20, 5, 10) == ("x" * 10, 15)
 
 
-def test_every_next_step_that_names_a_call_names_one_that_works(ask: Ask, repo: Repo) -> None:
+def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> None:
     starts = [
         ("list_documents", {}),
         ("view_document", {"file": "api.md"}),
@@ -137,16 +137,16 @@ def test_every_next_step_that_names_a_call_names_one_that_works(ask: Ask, repo: 
         ("complete_task", {"file": "api.md", "slug": "tasks[1]"}),
     ]
     for tool, arguments in starts:
-        answer = ask(tool, **arguments)
+        answer = call_tool(tool, **arguments)
         for _ in range(4):
             assert not answer.is_error, answer.data
             found = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
             if not found or found[1] not in NAMES or "…" in found[2]:
                 break
-            answer = ask(found[1], **json.loads(found[2]))
+            answer = call_tool(found[1], **json.loads(found[2]))
 
 
-def test_a_next_step_names_only_tools_that_are_offered(repo: Repo) -> None:
+def test_next_step_names_offered_tools_only(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
     box = Toolbox(workspace, SearchIndex(workspace), None, True)
     offered = {tool["name"] for tool in box.definitions()}
@@ -164,24 +164,24 @@ def test_a_next_step_names_only_tools_that_are_offered(repo: Repo) -> None:
         assert not {name for name in NAMES - offered if re.search(rf"\b{name}\b", step)}, step
 
 
-def test_a_section_is_read_with_all_that_stands_below_it(ask: Ask) -> None:
-    own = ask("view_document", file="api.md", slug="endpoints").data
-    whole = ask("view_document", file="api.md", slug="endpoints", include_subsections=True).data
-    below = ask("view_document", file="api.md", slug="endpoints/search").data
+def test_section_is_read_with_its_subsections(call_tool: CallTool) -> None:
+    own = call_tool("view_document", file="api.md", slug="endpoints").data
+    whole = call_tool("view_document", file="api.md", slug="endpoints", include_subsections=True).data
+    below = call_tool("view_document", file="api.md", slug="endpoints/search").data
     assert whole["content"] == own["content"] + below["content"]
     assert whole["lines"] == [own["lines"][0], below["lines"][1]]
-    document = ask("view_document", file="api.md", slug="_preamble", include_subsections=True).data
+    document = call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True).data
     assert whole["content"] in document["content"]
 
 
-def test_a_title_that_its_address_does_not_tell_is_shown(ask: Ask) -> None:
-    assert "titles" not in ask("view_document", file="api.md").data
-    renamed = ask("edit_document", file="api.md", slug="endpoints/search", new_title="Find").data
+def test_title_that_differs_from_address_is_shown(call_tool: CallTool) -> None:
+    assert "titles" not in call_tool("view_document", file="api.md").data
+    renamed = call_tool("edit_document", file="api.md", slug="endpoints/search", new_title="Find").data
     assert renamed["hints"] == ["the address stays 'endpoints/search', so no link breaks"]
-    assert ask("view_document", file="api.md").data["titles"] == {"endpoints/search": "Find"}
+    assert call_tool("view_document", file="api.md").data["titles"] == {"endpoints/search": "Find"}
 
 
-def test_a_filtered_list_counts_what_it_found(ask: Ask) -> None:
-    assert ask("list_documents").data["total"] == 2
-    assert ask("list_documents", type="api_spec").data["total"] == 1
-    assert ask("list_documents", tag="none").data["total"] == 0
+def test_filtered_list_counts_its_matches(call_tool: CallTool) -> None:
+    assert call_tool("list_documents").data["total"] == 2
+    assert call_tool("list_documents", type="api_spec").data["total"] == 1
+    assert call_tool("list_documents", tag="none").data["total"] == 0

@@ -24,7 +24,7 @@ def text_of(source: str) -> TextFile:
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(20, 200))
-def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> None:
+def test_parts_join_to_whole_text(lines: list[str], ending: str, limit: int) -> None:
     text = text_of("".join(line + ending for line in lines))
     outline = read_outline(text)
     parts: list[str] = []
@@ -53,7 +53,7 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
         assert (entry in shown) == inside
 
 
-def test_it_is_cut_where_a_section_begins() -> None:
+def test_text_is_cut_at_section_start() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     tokens = count_tokens(source) * 3 // 4
     text = text_of(source)
@@ -66,7 +66,7 @@ def test_it_is_cut_where_a_section_begins() -> None:
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.data())
-def test_lines_are_counted_as_a_reader_does(lines: list[str], ending: str, data: st.DataObject) -> None:
+def test_lines_are_counted_with_all_line_ends(lines: list[str], ending: str, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(lines)))
     last = data.draw(st.integers(first, len(lines)))
     before = "".join(line + ending for line in lines[:first])

@@ -1,4 +1,4 @@
-"""read_section: exact sources, found in every way that a section is named."""
+"""read_section: exact sources, found by every name of a section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.conftest import Ask, client_of, next_call
+from tests.tools.conftest import CallTool, make_client, next_call
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.config.config import Limits
@@ -40,25 +40,25 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def ask(repo: Repo) -> Ask:
+def call_tool(repo: Repo) -> CallTool:
     workspace = Workspace.open(repo.path, durable=False)
-    return client_of(Toolbox(workspace, SearchIndex(workspace), ["documents", "search", "reading"], False))
+    return make_client(Toolbox(workspace, SearchIndex(workspace), ["documents", "search", "reading"], False))
 
 
-def read(ask: Ask, section: str, file: str = "paper.md", **fields: object) -> Answer:
-    return ask("read_section", file_path=file, section_heading=section, **fields)
+def read(call_tool: CallTool, section: str, file: str = "paper.md", **fields: object) -> Answer:
+    return call_tool("read_section", file_path=file, section_heading=section, **fields)
 
 
 @loop_over("file", [name for name in FILES if name != "logo.png"])
-def test_every_section_is_the_source_itself(ask: Ask, file: str) -> None:
-    listed = ask("list_sections", file_path=file).data
+def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None:
+    listed = call_tool("list_sections", file_path=file).data
     content = FILES[file]
     data = content.encode() if isinstance(content, str) else content
     text = data.decode("utf-8", "replace")
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
     assert listed["sections"]
     for entry in listed["outline"]:
-        answer = read(ask, entry["address"], file).data
+        answer = read(call_tool, entry["address"], file).data
         first, last = answer["start_line"], answer["end_line"]
         assert answer["content"].removeprefix("\ufeff") == "".join(lines[first - 1 : last]).removeprefix(
             "\ufeff"
@@ -83,96 +83,96 @@ def test_every_section_is_the_source_itself(ask: Ask, file: str) -> None:
         ("TWICE", "twice"),
     ],
 )
-def test_a_section_is_found_by(ask: Ask, wanted: str, section: str) -> None:
-    answer = read(ask, wanted)
+def test_section_is_found_by_every_name(call_tool: CallTool, wanted: str, section: str) -> None:
+    answer = read(call_tool, wanted)
     assert answer.data["section"] == section, answer.data
     assert answer.data["type"] == "section"
 
 
-def test_subsections_belong_to_it_and_to_the_preamble_none(ask: Ask) -> None:
-    methods = read(ask, "2-methods").data
+def test_section_includes_subsections_and_preamble_none(call_tool: CallTool) -> None:
+    methods = read(call_tool, "2-methods").data
     assert methods["content"].startswith("## 2. Methods\n\nHow.\r\n\r\n### 2.1")
     assert methods["content"].endswith("数字。\n\n")
     assert (methods["heading"], methods["heading_level"], methods["number"]) == ("2. Methods", 2, "2")
-    preamble = read(ask, "_preamble").data
+    preamble = read(call_tool, "_preamble").data
     assert preamble["content"].strip() == "# Paper\n\nAbstract."
     assert preamble["heading_level"] == 1
 
 
-def test_of_several_all_are_named_with_their_lines(ask: Ask) -> None:
-    answer = read(ask, "Notes")
+def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) -> None:
+    answer = read(call_tool, "Notes")
     assert answer.is_error
     assert answer.data["code"] in ("AMBIGUOUS_SECTION", "AMBIGUOUS_ADDRESS")
     assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", "Notes")
     assert {item["slug"] for item in answer.data["candidates"]} == {"notes", "2-methods-again/notes"}
     assert all(item["line"] for item in answer.data["candidates"])
-    assert not read(ask, **{"section": answer.data["example"]["section_heading"]}).is_error
+    assert not read(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 
 @loop_over("wanted", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
-def test_what_is_not_there_is_answered_with_what_is(ask: Ask, wanted: str) -> None:
-    answer = read(ask, wanted)
+def test_unknown_section_returns_existing_sections(call_tool: CallTool, wanted: str) -> None:
+    answer = read(call_tool, wanted)
     assert answer.is_error
     assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", wanted)
     assert isinstance(answer.data["error"], str)
-    assert not ask("read_section", **answer.data["example"]).is_error, answer.data
+    assert not call_tool("read_section", **answer.data["example"]).is_error, answer.data
 
 
 @loop_over("file", ["papr.md", "logo.png", "none/at/all.md", "", "../x.md", "/etc/hosts"])
-def test_a_file_that_cannot_be_read_has_an_example_that_can(ask: Ask, file: str) -> None:
-    answer = read(ask, "results", file)
+def test_unreadable_file_returns_working_example(call_tool: CallTool, file: str) -> None:
+    answer = read(call_tool, "results", file)
     assert answer.is_error
     assert answer.data["type"] == "error"
     assert "/etc" not in json.dumps(answer.data)
-    assert not ask("read_section", **answer.data["example"]).is_error, answer.data
+    assert not call_tool("read_section", **answer.data["example"]).is_error, answer.data
 
 
-def test_paths_that_are_absolute_or_hold_a_number_sign(ask: Ask, repo: Repo) -> None:
-    assert read(ask, "results", str(repo.path / "paper.md")).data["path"] == "paper.md"
-    assert read(ask, "results", f"{repo.path}/paper.md#results").data["section"] == "results"
-    assert read(ask, "setup", "c#.md").data["section"] == "setup"
-    assert read(ask, "setup", "./c#.md#setup").data["section"] == "setup"
+def test_absolute_paths_and_paths_with_number_sign_are_read(call_tool: CallTool, repo: Repo) -> None:
+    assert read(call_tool, "results", str(repo.path / "paper.md")).data["path"] == "paper.md"
+    assert read(call_tool, "results", f"{repo.path}/paper.md#results").data["section"] == "results"
+    assert read(call_tool, "setup", "c#.md").data["section"] == "setup"
+    assert read(call_tool, "setup", "./c#.md#setup").data["section"] == "setup"
     repo.commit({"c": "A file whose name another begins with.\n"})
-    twice = read(ask, "twice", "c#.md#setup").data
+    twice = read(call_tool, "twice", "c#.md#setup").data
     assert (twice["code"], twice["example"]["file_path"]) == ("INVALID_ARGUMENTS", "c#.md")
 
 
-def test_at_a_ref_everything_is_of_that_commit(ask: Ask, repo: Repo) -> None:
+def test_section_at_ref_is_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
     old = repo.head()
     repo.commit({"paper.md": PAPER.replace("Numbers.", "Other numbers.")})
-    answer = read(ask, "2.1", ref=old[:10])
+    answer = read(call_tool, "2.1", ref=old[:10])
     assert (answer.data["commit"], answer.data["ref"]) == (old, old[:10])
     assert "Numbers." in answer.data["content"]
     tool, arguments = next_call(answer)
     assert arguments["ref"] == old[:10]
-    assert ask(tool, **arguments).data["commit"] == old
-    assert "Other" in read(ask, "2.1").data["content"]
-    bad = read(ask, "2.1", ref="never")
+    assert call_tool(tool, **arguments).data["commit"] == old
+    assert "Other" in read(call_tool, "2.1").data["content"]
+    bad = read(call_tool, "2.1", ref="never")
     assert (bad.data["code"], bad.data["type"]) == ("REF_NOT_FOUND", "error")
-    assert not ask("read_section", **bad.data["example"]).is_error
+    assert not call_tool("read_section", **bad.data["example"]).is_error
 
 
-def test_a_section_that_has_moved_is_answered_from_its_new_place(ask: Ask, repo: Repo) -> None:
+def test_moved_section_is_read_at_new_address(call_tool: CallTool, repo: Repo) -> None:
     moved = repo.commit({"paper.md": PAPER.replace("## Results", "## Findings")})
-    answer = read(ask, "results")
+    answer = read(call_tool, "results")
     assert answer.data["section"] == "findings"
     assert answer.data["moved_to"] == {"file": "paper.md", "slug": "findings", "commit": moved}
     assert answer.data["next_step"].startswith("Use 'paper.md#findings' from now on")
     repo.git("mv", "paper.md", "article.md")
     repo.commit({})
-    answer = read(ask, "2-methods/21-data")
+    answer = read(call_tool, "2-methods/21-data")
     assert answer.data["path"] == "article.md"
     assert answer.data["moved_to"]["file"] == "article.md"
-    assert ask("list_sections", file_path="paper.md").data["moved_to"]["slug"] is None
+    assert call_tool("list_sections", file_path="paper.md").data["moved_to"]["slug"] is None
 
 
-def test_a_long_section_is_cut_between_subsections_and_read_on(ask: Ask, repo: Repo) -> None:
+def test_long_section_is_cut_between_subsections(call_tool: CallTool, repo: Repo) -> None:
     below = "".join(f"### Part {n}\n\n" + f"Wörter {n}. " * 700 + "\n\n" for n in range(40))
     repo.commit({"long.md": f"# Long\n\n## All\n\n{below}## Next\n"})
     parts: list[str] = []
     arguments: dict[str, object] = {"file_path": "long.md", "section_heading": "all"}
     while True:
-        answer = ask("read_section", **arguments)
+        answer = call_tool("read_section", **arguments)
         data = answer.data
         assert count_tokens(data["content"]) <= Limits().text_tokens
         assert data["content"].startswith("#")
@@ -188,16 +188,18 @@ def test_a_long_section_is_cut_between_subsections_and_read_on(ask: Ask, repo: R
     assert (tool, arguments["section_heading"]) == ("read_section", "next")
 
 
-def test_an_offset_behind_the_end_is_an_error(ask: Ask) -> None:
-    assert read(ask, "2.1", offset=5).data["content"] == ".1 Data\n\nNumbers.\n\n"
-    assert read(ask, "2.1", offset=1_000).data["code"] == "INVALID_ARGUMENTS"
+def test_offset_after_end_returns_error(call_tool: CallTool) -> None:
+    assert read(call_tool, "2.1", offset=5).data["content"] == ".1 Data\n\nNumbers.\n\n"
+    assert read(call_tool, "2.1", offset=1_000).data["code"] == "INVALID_ARGUMENTS"
 
 
-def test_what_was_read_may_be_overwritten_and_nothing_else(ask: Ask, repo: Repo) -> None:
-    read(ask, "2.1")
+def test_only_read_sections_may_be_overwritten(call_tool: CallTool, repo: Repo) -> None:
+    read(call_tool, "2.1")
 
     def write(slug: str) -> Answer:
-        return ask("edit_document", operation="update_content", file="paper.md", slug=slug, content="New.")
+        return call_tool(
+            "edit_document", operation="update_content", file="paper.md", slug=slug, content="New."
+        )
 
     assert not write("2-methods/21-data").is_error
     assert write("results").is_error

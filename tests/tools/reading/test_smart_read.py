@@ -11,7 +11,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.conftest import Ask, client_of
+from tests.tools.conftest import CallTool, make_client
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.config.config import Limits
@@ -51,11 +51,11 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def read(toolbox: Toolbox) -> Ask:
-    asked = client_of(toolbox)
+def read(toolbox: Toolbox) -> CallTool:
+    call_tool = make_client(toolbox)
 
     def called(file_path: str, /, **fields: object) -> Answer:
-        return asked("smart_read", file_path=file_path, **fields)
+        return call_tool("smart_read", file_path=file_path, **fields)
 
     return called
 
@@ -67,7 +67,7 @@ def follow(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
     return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
 
 
-def test_a_short_text_comes_in_full(read: Ask, repo: Repo, toolbox: Toolbox) -> None:
+def test_short_text_is_returned_in_full(read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
     data = read("short.md").data
     assert data["content"] == SHORT
     assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT))
@@ -77,7 +77,7 @@ def test_a_short_text_comes_in_full(read: Ask, repo: Repo, toolbox: Toolbox) -> 
     assert not follow(toolbox, data).is_error
 
 
-def test_a_long_text_comes_as_a_summary(read: Ask, toolbox: Toolbox) -> None:
+def test_long_text_is_summarized(read: CallTool, toolbox: Toolbox) -> None:
     answer = read("guides/long.md")
     data = answer.data
     assert not answer.is_error
@@ -93,14 +93,14 @@ def test_a_long_text_comes_as_a_summary(read: Ask, toolbox: Toolbox) -> None:
     assert 0 < data["coverage"]["completeness_score"] < 1
     assert 0 < data["confidence"]["completeness"] <= 1
     assert "choosing the section to read" in data["confidence"]["recommended_for"]
-    for kind, kept in data["coverage"]["included"].items():
-        assert isinstance(kept, int)
-        assert kept + data["coverage"]["excluded"][kind] >= 0
+    for kind, included in data["coverage"]["included"].items():
+        assert isinstance(included, int)
+        assert included + data["coverage"]["excluded"][kind] >= 0
     assert data["coverage"]["included"]["requirements"] + data["coverage"]["excluded"]["requirements"] == 90
     assert follow(toolbox, data).data["type"] == "section"
 
 
-def test_read_section_takes_every_header(read: Ask, toolbox: Toolbox) -> None:
+def test_read_section_accepts_every_listed_header(read: CallTool, toolbox: Toolbox) -> None:
     for address in read("guides/long.md").data["sections"]["headers"][::10]:
         found = toolbox.call(
             "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"
@@ -108,7 +108,7 @@ def test_read_section_takes_every_header(read: Ask, toolbox: Toolbox) -> None:
         assert found.data["section"] == address
 
 
-def test_the_threshold_decides(read: Ask) -> None:
+def test_threshold_selects_full_text_or_summary(read: CallTool) -> None:
     tokens = count_tokens(SHORT)
     assert read("short.md", threshold=tokens).data["type"] == "summary"
     assert read("short.md", threshold=tokens + 1).data["type"] == "full"
@@ -116,13 +116,13 @@ def test_the_threshold_decides(read: Ask) -> None:
 
 
 @pytest.mark.parametrize("mode", ["summary", "full"])
-def test_the_mode_decides_before_the_threshold(read: Ask, mode: str) -> None:
+def test_mode_overrides_threshold(read: CallTool, mode: str) -> None:
     assert read("short.md", mode=mode).data["type"] == mode
     assert read("guides/long.md", mode=mode).data["type"] == mode
 
 
 @pytest.mark.parametrize("style", ["structured", "outline", "lead"])
-def test_styles_keep_to_a_budget(read: Ask, style: str) -> None:
+def test_styles_respect_the_budget(read: CallTool, style: str) -> None:
     data = read("guides/long.md", summary_style=style, budget=1500).data
     assert data["style"] == style
     assert data["budget"] == 1500
@@ -130,14 +130,14 @@ def test_styles_keep_to_a_budget(read: Ask, style: str) -> None:
     assert data["sections"]["note"].startswith("Every section is named")
 
 
-def test_a_budget_too_small_for_the_names_is_told(read: Ask) -> None:
+def test_budget_too_small_for_names_is_reported(read: CallTool) -> None:
     data = read("guides/long.md", mode="summary", budget=100).data
     named = len(data["sections"]["headers"])
     assert 0 < named < data["sections"]["count"]
     assert data["sections"]["note"].startswith(f"'content' names {named} of 91 sections")
 
 
-def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox) -> None:
+def test_next_step_reads_rest_of_very_long_text(read: CallTool, toolbox: Toolbox) -> None:
     answer = read("huge.md", mode="full")
     pieces = []
     while answer.data.get("truncated"):
@@ -168,8 +168,8 @@ def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox
         ("/etc/passwd", {}, "INVALID_PATH"),
     ],
 )
-def test_errors_have_the_contract_s_shape_and_a_call_that_works(
-    read: Ask, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
+def test_errors_have_contract_fields_and_working_example(
+    read: CallTool, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
 ) -> None:
     answer = read(path, **fields)
     assert answer.is_error
@@ -178,11 +178,11 @@ def test_errors_have_the_contract_s_shape_and_a_call_that_works(
     assert not toolbox.call("smart_read", answer.data["example"], client="x").is_error
 
 
-def test_an_unknown_style_lists_the_known(read: Ask) -> None:
+def test_unknown_style_lists_known_styles(read: CallTool) -> None:
     assert read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
 
 
-def test_a_text_without_sections_is_one(read: Ask, toolbox: Toolbox) -> None:
+def test_text_without_sections_is_one_section(read: CallTool, toolbox: Toolbox) -> None:
     data = read("bare.txt").data
     assert data["sections"]["headers"] == ["_preamble"]
     assert data["summary_tokens"] <= data["budget"]
@@ -190,19 +190,19 @@ def test_a_text_without_sections_is_one(read: Ask, toolbox: Toolbox) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "summary", "full"])
-def test_an_empty_file_is_read(read: Ask, mode: str) -> None:
+def test_empty_file_is_read(read: CallTool, mode: str) -> None:
     answer = read("empty.md", mode=mode)
     assert not answer.is_error
     assert answer.data["next_step"]
 
 
-def test_source_code_is_summarized_too(read: Ask) -> None:
+def test_source_code_is_summarized(read: CallTool) -> None:
     data = read("code.py", mode="summary").data
     assert "- Runs things.\n" in data["content"]
     assert "is source code of" in data["_preamble"]
 
 
-def test_a_ref_is_read_and_named_again_in_the_next_step(read: Ask, repo: Repo, toolbox: Toolbox) -> None:
+def test_next_step_reads_at_same_ref(read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
     before = read("short.md").data["commit"]
     repo.commit({"short.md": "# Short\n\nOther words.\n"})
     data = read("short.md", ref=before).data
@@ -210,7 +210,7 @@ def test_a_ref_is_read_and_named_again_in_the_next_step(read: Ask, repo: Repo, t
     assert follow(toolbox, data).data["commit"] == before
 
 
-def test_where_a_file_has_moved_it_is_read_there(read: Ask, repo: Repo) -> None:
+def test_moved_file_is_read_at_new_path(read: CallTool, repo: Repo) -> None:
     repo.git("mv", "short.md", "limits.md")
     repo.git("commit", "--quiet", "--message", "Rename")
     data = read("short.md").data
@@ -220,13 +220,13 @@ def test_where_a_file_has_moved_it_is_read_there(read: Ask, repo: Repo) -> None:
     assert data["next_step"].startswith("Use 'limits.md' from now on")
 
 
-def test_what_was_shown_in_full_counts_as_seen(repo: Repo) -> None:
+def test_text_shown_in_full_counts_as_read(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), ["reading", "documents"], False)
-    asked = client_of(toolbox)
-    asked("smart_read", file_path="short.md")
+    call_tool = make_client(toolbox)
+    call_tool("smart_read", file_path="short.md")
     edit = {"operation": "update_content", "file": "short.md", "slug": "limits", "content": "None."}
-    assert not asked("edit_document", **edit).is_error
-    asked("smart_read", file_path="guides/long.md")
+    assert not call_tool("edit_document", **edit).is_error
+    call_tool("smart_read", file_path="guides/long.md")
     unseen = {"operation": "update_content", "file": "guides/long.md", "slug": "part-3", "content": "None."}
-    assert asked("edit_document", **unseen).is_error
+    assert call_tool("edit_document", **unseen).is_error

@@ -1,4 +1,4 @@
-"""view_document tells where a document or section links to, and who links there."""
+"""view_document shows the links and backlinks of a document or section."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo, normal
-from tests.tools.conftest import Ask
+from tests.tools.conftest import CallTool
 
 FILES = {
     "api.md": "# API\n\nSee [setup](guides/setup.md#install).\n\n"
@@ -27,15 +27,15 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", FILES)
 
 
-def links(ask: Ask, **arguments: Any) -> dict[str, Any]:
-    answer = ask("view_document", **arguments)
+def links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:
+    answer = call_tool("view_document", **arguments)
     assert not answer.is_error, answer.data
     found: dict[str, Any] = answer.data["links"]
     return found
 
 
-def test_a_document_s_links_and_who_links_to_it(ask: Ask) -> None:
-    assert links(ask, file="api.md") == {
+def test_document_has_links_and_backlinks(call_tool: CallTool) -> None:
+    assert links(call_tool, file="api.md") == {
         "outgoing": [
             {"to": "guides/setup.md#install", "line": 3, "kind": "inline"},
             {"to": "guides/setup.md", "line": 7, "kind": "inline"},
@@ -56,54 +56,52 @@ def test_a_document_s_links_and_who_links_to_it(ask: Ask) -> None:
     }
 
 
-def test_a_section_s_own_links_or_all_below_it(ask: Ask) -> None:
-    alone = links(ask, file="api.md", slug="limits")
+def test_section_has_own_links_or_those_below(call_tool: CallTool) -> None:
+    alone = links(call_tool, file="api.md", slug="limits")
     assert [item["line"] for item in alone["outgoing"]] == [7, 7, 7]
     assert [item["from"] for item in alone["backlinks"]] == ["api.md#limits/daily", "guides/setup.md#install"]
-    whole = links(ask, file="api.md", slug="limits", include_subsections=True)
+    whole = links(call_tool, file="api.md", slug="limits", include_subsections=True)
     assert (whole["outgoing_total"], whole["backlinks_total"]) == (6, 3)
 
 
-def test_links_to_the_document_itself_are_the_preamble_s(ask: Ask) -> None:
-    assert [item["from"] for item in links(ask, file="guides/setup.md", slug="_preamble")["backlinks"]] == [
-        "api.md#limits"
-    ]
+def test_links_to_document_count_for_preamble(call_tool: CallTool) -> None:
+    assert [
+        item["from"] for item in links(call_tool, file="guides/setup.md", slug="_preamble")["backlinks"]
+    ] == ["api.md#limits"]
 
 
-def test_without_links_nothing_is_said_of_them(ask: Ask) -> None:
-    data = ask("view_document", file="alone.md").data
+def test_document_without_links_has_no_links_field(call_tool: CallTool) -> None:
+    data = call_tool("view_document", file="alone.md").data
     assert "links" not in data
     assert "hints" not in data
 
 
-def test_a_link_that_was_just_written_is_there(ask: Ask) -> None:
-    assert "links" not in ask("view_document", file="alone.md").data
-    ask(
+def test_link_just_written_is_listed(call_tool: CallTool) -> None:
+    assert "links" not in call_tool("view_document", file="alone.md").data
+    call_tool(
         "edit_document",
         operation="append_content",
         file="other.md",
         slug="_preamble",
         content="[a](alone.md)",
     )
-    assert links(ask, file="alone.md") == {
+    assert links(call_tool, file="alone.md") == {
         "backlinks": [{"from": "other.md#_preamble", "line": 5}],
         "backlinks_total": 1,
     }
 
 
-def test_the_first_of_many_are_shown(ask: Ask, repo: Repo) -> None:
+def test_first_of_many_links_are_shown(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"many.md": "# Many\n\n" + "[x](alone.md)\n" * 10_000})
-    data = ask("view_document", file="alone.md").data
+    data = call_tool("view_document", file="alone.md").data
     assert len(data["links"]["backlinks"]) == 20
     assert data["links"]["backlinks_total"] == 10_000
     assert any("the first 20 of 10,000 backlinks" in hint for hint in data["hints"])
 
 
-def test_where_nobody_knows_yet_who_links_there_the_answer_says_so(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unfinished_link_graph_is_reported(call_tool: CallTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 0.0)
     monkeypatch.setattr("index.link_graph.graph.LinkGraph.follow", lambda *_, **__: None)
-    data = ask("view_document", file="api.md").data
+    data = call_tool("view_document", file="api.md").data
     assert "backlinks" not in data["links"]
     assert any("not indexed yet" in hint for hint in data["hints"])

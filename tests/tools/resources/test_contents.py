@@ -1,4 +1,4 @@
-"""What a URI names is read exactly, also where it has moved; what is none is refused with the nearest."""
+"""A URI reads the exact text, also of moved documents; an invalid URI is refused with the nearest one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
@@ -20,7 +20,7 @@ from workspace.errors import WorkspaceError
 from workspace.texts.tokens import count_tokens
 
 
-def test_a_document_is_read_byte_by_byte(toolbox: Toolbox, repo: Repo) -> None:
+def test_document_resource_has_exact_text(toolbox: Toolbox, repo: Repo) -> None:
     source = read_resource(toolbox.context(), "doc:///api.md")
     assert source.text == API
     assert source.location.address == "api.md"
@@ -28,7 +28,7 @@ def test_a_document_is_read_byte_by_byte(toolbox: Toolbox, repo: Repo) -> None:
     assert (source.is_cut, source.next_uris, source.location.moved_to) == (False, (), None)
 
 
-def test_each_section_is_read_with_all_below_it(toolbox: Toolbox) -> None:
+def test_section_resource_includes_subsections(toolbox: Toolbox) -> None:
     context = toolbox.context()
     document = context.snapshot().document("api.md")
     for section in document.sections:
@@ -40,7 +40,7 @@ def test_each_section_is_read_with_all_below_it(toolbox: Toolbox) -> None:
     assert read_resource(context, "doc:///api.md#_preamble").text.endswith("Introduction.\n\n")
 
 
-def test_a_ref_reads_what_stood_there(toolbox: Toolbox, repo: Repo) -> None:
+def test_resource_at_ref_has_text_of_that_commit(toolbox: Toolbox, repo: Repo) -> None:
     first = repo.head()
     repo.commit({"api.md": "# Other\n"})
     context = toolbox.context()
@@ -51,7 +51,7 @@ def test_a_ref_reads_what_stood_there(toolbox: Toolbox, repo: Repo) -> None:
         assert source.location.snapshot.commit == first
 
 
-def test_what_has_moved_is_read_where_it_is(toolbox: Toolbox, repo: Repo) -> None:
+def test_moved_resource_is_read_at_new_address(toolbox: Toolbox, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     commit = repo.commit({})
     source = read_resource(toolbox.context(), "doc:///api.md#endpoints")
@@ -86,7 +86,7 @@ def test_what_has_moved_is_read_where_it_is(toolbox: Toolbox, repo: Repo) -> Non
         ("doc:///" + "a/" * 5000, "INVALID_PATH", None),
     ],
 )
-def test_what_cannot_be_read_is_refused(
+def test_unreadable_resource_is_refused(
     toolbox: Toolbox, repo: Repo, uri: str, code: str, nearest: list[str] | None
 ) -> None:
     (repo.path / "link.md").symlink_to("api.md")
@@ -108,10 +108,12 @@ def test_what_cannot_be_read_is_refused(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=scale_examples(60),
+    deadline=None,
 )
 @given(st.text(max_size=60))
-def test_no_uri_is_a_bug(toolbox: Toolbox, rest: str) -> None:
+def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, rest: str) -> None:
     context = toolbox.context()
     fixes: list[str] = []
     for uri in (rest, f"doc:///{rest}", f"doc:///api.md#{rest}", f"doc:///api.md?ref={rest}"):
@@ -133,7 +135,7 @@ def test_no_uri_is_a_bug(toolbox: Toolbox, rest: str) -> None:
     ],
     ids=["one line", "lines", "blocks", "no break", "sections"],
 )
-def test_what_is_too_long_is_cut(tmp_path: Path, text: str, end: str | None) -> None:
+def test_too_long_resource_is_cut(tmp_path: Path, text: str, end: str | None) -> None:
     context = context_of(normal(tmp_path / "docs", {"long.md": text}))
     source = read_resource(context, "doc:///long.md")
     assert source.is_cut

@@ -24,7 +24,7 @@ def context_of(repo: Repo) -> Context:
     return Toolbox(workspace, SearchIndex(workspace), None, False).context()
 
 
-def test_a_document_is_listed_with_title_and_size(toolbox: Toolbox) -> None:
+def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
     page = list_resources(toolbox.context(), None)
     assert [tuple(found) for found in page.resources] == [
         ("doc:///api.md", "api.md", "API", len(API)),
@@ -33,7 +33,7 @@ def test_a_document_is_listed_with_title_and_size(toolbox: Toolbox) -> None:
     assert page.next_cursor is None
 
 
-def test_pages_hold_each_document_once(tmp_path: Path) -> None:
+def test_pages_contain_each_document_once(tmp_path: Path) -> None:
     names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
     context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
     found: list[str] = []
@@ -50,7 +50,7 @@ def test_pages_hold_each_document_once(tmp_path: Path) -> None:
     assert sizes == [PAGE_SIZE, PAGE_SIZE, 1]
 
 
-def test_a_page_that_is_full_and_the_last_has_no_cursor(tmp_path: Path) -> None:
+def test_full_last_page_has_no_cursor(tmp_path: Path) -> None:
     context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)}))
     page = list_resources(context, None)
     assert len(page.resources) == PAGE_SIZE
@@ -81,7 +81,7 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     assert [found.path for found in page.resources] == sorted(name for name in files if name != "pointer.md")
 
 
-def test_a_cursor_belongs_to_its_documents(toolbox: Toolbox, repo: Repo) -> None:
+def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> None:
     repo.commit({f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
     cursor = list_resources(toolbox.context(), None).next_cursor
     assert cursor is not None
@@ -93,7 +93,7 @@ def test_a_cursor_belongs_to_its_documents(toolbox: Toolbox, repo: Repo) -> None
             list_resources(toolbox.context(), wrong)
 
 
-def test_nothing_is_listed_before_the_first_commit(tmp_path: Path) -> None:
+def test_unborn_branch_lists_no_resources(tmp_path: Path) -> None:
     page = list_resources(context_of(unborn(tmp_path / "docs")), None)
     assert page.resources == ()
     assert page.next_cursor is None

@@ -1,4 +1,4 @@
-"""Addresses as URIs: what is written is read again, and what is no URI of a document is refused."""
+"""Addresses as URIs: written URIs are parsed to the same address, and invalid URIs are refused."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.loops import loop_over
 from tools.resources.contents import MAX_URI, InvalidUri, UriTarget, read_uri, write_uri
 from tools.resources.list import TEMPLATES, ResourceTemplate
 
-# What a document may be called: any text of one line.
+# The name of a document is any text of one line.
 NAMES = st.text(
     st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029"), min_size=1, max_size=40
 ).filter(lambda name: not name.startswith("/"))
 
 
 @given(NAMES, st.none() | NAMES, st.none() | NAMES)
-def test_what_is_written_is_read_again(path: str, section: str | None, ref: str | None) -> None:
+def test_written_uri_is_parsed_to_same_address(path: str, section: str | None, ref: str | None) -> None:
     uri = write_uri(path, section, ref)
     assert uri.isascii()
     assert uri.isprintable()
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(path: str, section: str | None, ref: str 
         (("a.md", "b", "feature/x&y"), "doc:///a.md?ref=feature/x%26y#b"),
     ],
 )
-def test_a_uri_looks_like_its_address(address: tuple[str, ...], uri: str) -> None:
+def test_uri_resembles_its_address(address: tuple[str, ...], uri: str) -> None:
     assert write_uri(*address) == uri
     assert read_uri(uri, ()) == UriTarget(*address)
     # Python hosts make an AnyUrl of each URI, and a document must be the same after that.
@@ -66,7 +66,7 @@ def test_a_uri_looks_like_its_address(address: tuple[str, ...], uri: str) -> Non
         ("doc:///a.md?ref=a+b", UriTarget("a.md", None, "a+b")),
     ],
 )
-def test_what_hosts_make_of_a_template_is_understood(uri: str, target: UriTarget) -> None:
+def test_uris_expanded_by_hosts_are_parsed(uri: str, target: UriTarget) -> None:
     assert read_uri(uri, {"guides/setup.md", "C#.md", "what?.md", "a.md"}) == target
 
 
@@ -90,7 +90,7 @@ def test_what_hosts_make_of_a_template_is_understood(uri: str, target: UriTarget
         "doc:///" + "a" * MAX_URI,
     ],
 )
-def test_what_is_no_uri_of_a_document_is_refused(uri: str) -> None:
+def test_invalid_uri_is_refused(uri: str) -> None:
     with pytest.raises(InvalidUri) as caught:
         read_uri(uri, {"a.md"})
     assert caught.value.fix
@@ -98,7 +98,7 @@ def test_what_is_no_uri_of_a_document_is_refused(uri: str) -> None:
 
 
 @loop_over("template", TEMPLATES, ids=lambda template: template.name)
-def test_the_templates_are_understood_by_the_protocol_s_own_reader(template: ResourceTemplate) -> None:
+def test_uri_templates_match_with_sdk_parser(template: ResourceTemplate) -> None:
     form = UriTemplate.parse(template.uri)
     values = {"path": "C# notes/setup.md", "ref": "feature/x", "section": "install/linux"}
     values = {name: value for name, value in values.items() if name in template.uri}

@@ -1,4 +1,4 @@
-"""Which watched resources a commit has changed: those whose own bytes differ, and no other."""
+"""A commit changes only the watched resources whose own bytes differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def watch(toolbox: Toolbox) -> Watch:
     return found
 
 
-def test_nothing_is_told_without_a_commit(watch: Watch, repo: Repo) -> None:
+def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:
     repo.write({"api.md": "# Not committed\n"})
     assert watch.find_changes() == ((), False)
     assert watch.find_changes() == ((), False)
@@ -40,7 +40,7 @@ def test_nothing_is_told_without_a_commit(watch: Watch, repo: Repo) -> None:
         ({"another.md": "# Another\n"}, set()),
     ],
 )
-def test_a_commit_tells_of_what_it_changes(
+def test_commit_notifies_changed_resources(
     watch: Watch, repo: Repo, files: dict[str, str | bytes], updated: set[str]
 ) -> None:
     repo.commit(files)
@@ -48,7 +48,7 @@ def test_a_commit_tells_of_what_it_changes(
     assert watch.find_changes() == ((), False)
 
 
-def test_what_goes_and_comes_back_is_told_of_twice(watch: Watch, repo: Repo) -> None:
+def test_removed_and_restored_resource_is_notified_twice(watch: Watch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
     assert watch.find_changes().updated == (OTHER,)
@@ -58,7 +58,7 @@ def test_what_goes_and_comes_back_is_told_of_twice(watch: Watch, repo: Repo) -> 
     assert watch.find_changes().updated == (OTHER,)
 
 
-def test_what_only_moves_has_not_changed(watch: Watch, repo: Repo) -> None:
+def test_renamed_document_with_same_text_is_not_notified(watch: Watch, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     assert watch.find_changes().updated == ()
@@ -66,7 +66,7 @@ def test_what_only_moves_has_not_changed(watch: Watch, repo: Repo) -> None:
     assert set(watch.find_changes().updated) == {DOCUMENT, SECTION}
 
 
-def test_what_is_watched_no_more_is_not_told_of(watch: Watch, repo: Repo) -> None:
+def test_unsubscribed_resource_is_not_notified(watch: Watch, repo: Repo) -> None:
     watch.add(DOCUMENT)
     watch.discard([DOCUMENT, SECTION])
     repo.commit({"api.md": "# Other\n"})
@@ -75,7 +75,9 @@ def test_what_is_watched_no_more_is_not_told_of(watch: Watch, repo: Repo) -> Non
     assert watch.is_idle
 
 
-def test_the_list_is_told_of_when_documents_come_or_go(watch: Watch, toolbox: Toolbox, repo: Repo) -> None:
+def test_list_change_is_notified_for_new_and_removed_documents(
+    watch: Watch, toolbox: Toolbox, repo: Repo
+) -> None:
     repo.commit({"new.md": "# New\n"})
     assert not watch.find_changes().listed, "no client knows the list"
     watch.record_list(toolbox.context().snapshot())
@@ -90,7 +92,7 @@ def test_the_list_is_told_of_when_documents_come_or_go(watch: Watch, toolbox: To
     assert watch.find_changes().listed
 
 
-def test_a_list_that_was_told_late_is_still_compared(toolbox: Toolbox, repo: Repo) -> None:
+def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> None:
     watch = Watch(toolbox.context)
     before = toolbox.context().snapshot()
     repo.commit({"new.md": "# New\n"})
@@ -101,7 +103,7 @@ def test_a_list_that_was_told_late_is_still_compared(toolbox: Toolbox, repo: Rep
 
 
 @pytest.mark.parametrize("uri", ["doc:///none.md", "doc:///api.md#none", "file:///etc/passwd", ""])
-def test_what_there_is_not_cannot_be_watched(toolbox: Toolbox, uri: str) -> None:
+def test_missing_resource_cannot_be_watched(toolbox: Toolbox, uri: str) -> None:
     watch = Watch(toolbox.context)
     with pytest.raises(WorkspaceError):
         watch.add(uri)
@@ -109,12 +111,12 @@ def test_what_there_is_not_cannot_be_watched(toolbox: Toolbox, uri: str) -> None
     assert watch.add_all([uri, DOCUMENT, uri, DOCUMENT]) == [DOCUMENT]
 
 
-def test_what_stands_at_a_ref_is_not_watched(toolbox: Toolbox) -> None:
+def test_resource_at_ref_cannot_be_watched(toolbox: Toolbox) -> None:
     with pytest.raises(InvalidUri):
         Watch(toolbox.context).add("doc:///api.md?ref=main")
 
 
-def test_so_many_are_watched_and_no_more(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_watched_resources_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.resources.watch.MAX_WATCHED", 2)
     watch = Watch(toolbox.context)
     assert watch.add_all([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]

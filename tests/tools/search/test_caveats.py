@@ -28,7 +28,7 @@ def lock_of(repo: Repo) -> Path:
 
 
 @pytest.mark.parametrize("tool", SEARCHES)
-def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
+def test_search_behind_branch_is_stale_and_names_its_commit(
     toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
@@ -44,7 +44,7 @@ def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
 
 
 @pytest.mark.parametrize("tool", SEARCHES)
-def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, tool: str) -> None:
+def test_unindexed_documents_are_reported(toolbox: Toolbox, repo: Repo, tool: str) -> None:
     names = [f"lost/n{n:02}.md" for n in range(12)]
     repo.commit({name: f"# {name}\n\nMore to search.\n" for name in names})
     for name in names:
@@ -60,7 +60,7 @@ def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, to
     assert found(data) > 12
 
 
-def test_a_write_that_cannot_be_found_yet_says_so(
+def test_write_that_is_not_indexed_yet_is_reported(
     toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
@@ -74,6 +74,6 @@ def test_a_write_that_cannot_be_found_yet_says_so(
 
 
 @loop_over("partial", [True, False])
-def test_a_phrase_that_was_not_looked_for_to_the_end_is_said(partial: bool) -> None:
+def test_partial_search_is_reported(partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, partial=partial)
     assert search_caveats(page) == ({"partial": True} if partial else {})

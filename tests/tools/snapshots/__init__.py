@@ -1,4 +1,4 @@
-"""What clients see of each tool, kept for review: `python -m tests.tools.snapshots` writes it anew."""
+"""Snapshots of the tools' definitions, for review: `python -m tests.tools.snapshots` writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 
 def definition(tool: Tool) -> dict[str, Any]:
-    """Return a tool's definition without what a workspace adds to it."""
+    """Return a tool's definition without the additions of a workspace."""
     return {
         "name": tool.name,
         "title": tool.title,
@@ -25,12 +25,12 @@ def definition(tool: Tool) -> dict[str, Any]:
 
 
 def text_of(tool: Tool) -> str:
-    """Return a snapshot as its file holds it."""
+    """Return the content of a snapshot file."""
     return json.dumps(definition(tool), indent=2, ensure_ascii=False) + "\n"
 
 
 def write() -> None:
-    """Write every snapshot, and remove those of tools that are gone."""
+    """Write every snapshot, and remove those of removed tools."""
     names = {f"{tool.name}.json" for tool in all_tools()}
     for file in FOLDER.glob("*.json"):
         if file.name not in names:

@@ -1,4 +1,4 @@
-"""`python -m tests.tools.snapshots`: write the snapshots anew."""
+"""`python -m tests.tools.snapshots`: write the snapshots."""
 
 from tests.tools.snapshots import write
 

@@ -1,4 +1,4 @@
-"""Settings, and which files they make documents."""
+"""Settings, and the files that they select as documents."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from workspace.markdown.attribute_lists import AnchorForm
 pytestmark = pytest.mark.smoke
 
 
-def test_defaults() -> None:
+def test_missing_and_empty_settings_are_the_defaults() -> None:
     assert WorkspaceConfig.read(None) == WorkspaceConfig.read(b"") == WorkspaceConfig()
     assert WorkspaceConfig().anchors is AnchorForm.BRACES
 
 
-def test_settings() -> None:
+def test_settings_are_read_from_toml() -> None:
     config = WorkspaceConfig.read(
         b'root = "./docs/"\nexclude = ["drafts"]\nanchors = "html"\nsigning = "off"\nfsync = false\n'
         b'[corpus]\ndescription = "All of it"\n[limits]\ndocument_bytes = 5000\n'
@@ -54,7 +54,7 @@ def test_settings() -> None:
         (b'[corpus]\ndescription = "' + b"x" * 501 + b'"', "corpus.description"),
     ],
 )
-def test_what_is_no_setting(data: bytes, field: str | None) -> None:
+def test_invalid_setting_is_an_error_that_names_its_field(data: bytes, field: str | None) -> None:
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(data)
     assert caught.value.details.get("field") == field
@@ -90,19 +90,19 @@ def test_what_is_no_setting(data: bytes, field: str | None) -> None:
         ("x" * 3_998 + ".md", False),
     ],
 )
-def test_documents(path: str, is_document: bool) -> None:
+def test_documents_are_selected_by_name_and_exclude(path: str, is_document: bool) -> None:
     config = WorkspaceConfig(exclude=("drafts/", "*.tmp.md", "node_modules"))
     assert config.is_document(path) is is_document
 
 
-def test_documents_under_a_root() -> None:
+def test_documents_are_selected_below_the_root() -> None:
     config = WorkspaceConfig(root="docs", exclude=("old", "docs/older"))
     paths = ["a.md", "docs.md", "docsx/a.md", "docs/a.md", "docs/old/a.md", "docs/older/a.md", "docs/.x/a.md"]
     assert [path for path in paths if config.is_document(path)] == ["docs/a.md"]
     assert WorkspaceConfig(root=".hidden").is_document(".hidden/a.md")
 
 
-def test_declared_keys_come_before_those_of_every_workspace() -> None:
+def test_declared_taxonomy_keys_precede_built_in_keys() -> None:
     assert WorkspaceConfig().taxonomy_keys == {"type": None, "tags": None}
     config = WorkspaceConfig.read(
         b'[taxonomy.language]\ndescription = " By\\n language. "\n[taxonomy.Sdk-v1_2]\n[taxonomy.tags]\n'
@@ -120,7 +120,7 @@ def keys(number: int) -> bytes:
     return b"".join(b"[taxonomy.key%d]\n" % place for place in range(number))
 
 
-def test_as_many_keys_and_characters_as_are_allowed() -> None:
+def test_maximum_of_taxonomy_keys_and_characters_is_accepted() -> None:
     assert len(WorkspaceConfig.read(keys(64)).taxonomy) == 64
     assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * 64)).taxonomy) == 1
 
@@ -151,7 +151,7 @@ def test_as_many_keys_and_characters_as_are_allowed() -> None:
         (b'[taxonomy.a]\ndescription = "a\\u202eb"', "taxonomy.a.description"),
     ],
 )
-def test_what_is_no_key(data: bytes, field: str) -> None:
+def test_invalid_taxonomy_key_is_an_error_that_names_it(data: bytes, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(data)
     assert caught.value.details["field"] == field
@@ -175,6 +175,6 @@ def test_what_is_no_key(data: bytes, field: str) -> None:
         ("docs/api/vendor/.taxonomy.toml", False),
     ],
 )
-def test_manifests_count_where_documents_may_stand(path: str, is_manifest: bool) -> None:
+def test_manifests_count_only_in_folders_of_documents(path: str, is_manifest: bool) -> None:
     config = WorkspaceConfig(root="docs/api", exclude=("old", "vendor/*", "**/.*", "**/_*", "*.draft.md"))
     assert config.is_manifest(path) is is_manifest

@@ -1,4 +1,4 @@
-"""Manifests: what they say of a document, and where they are wrong."""
+"""Manifests: the values of a document, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(text: str, path: str = PATH) -> Manifest:
     return read_manifest(text.encode(), path, KEYS)
 
 
-def refused(text: str | bytes) -> InvalidManifest:
+def read_error(text: str | bytes) -> InvalidManifest:
     with pytest.raises(InvalidManifest) as caught:
         read_manifest(text if isinstance(text, bytes) else text.encode(), PATH, KEYS)
     error = caught.value
@@ -55,52 +55,50 @@ def refused(text: str | bytes) -> InvalidManifest:
     [
         ("a.md", {"language": ("go",), "scope": ("b", "a"), "tags": ("one", "two")}),
         ("guides/a.md", {"language": ("go",), "scope": ("guide",), "tags": ("one", "two")}),
-        # The last override that matches counts whole, and alone.
+        # Only the last matching override counts.
         ("guides/old/a.md", {"language": ("java",), "scope": ("b", "a"), "tags": ("one", "two")}),
         ("old/a.md", {"language": ("java",), "scope": ("b", "a"), "tags": ("one", "two")}),
     ],
 )
-def test_the_last_override_that_matches_is_taken_over_the_defaults(
-    path: str, values: dict[str, tuple[str, ...]]
-) -> None:
+def test_last_matching_override_precedes_the_defaults(path: str, values: dict[str, tuple[str, ...]]) -> None:
     assert read(EXAMPLE).values(path) == values
 
 
-def test_an_empty_one_says_nothing() -> None:
+def test_empty_manifest_sets_no_values() -> None:
     assert read("") == read("# nothing\n[metadata]\n") == Manifest()
 
 
-def test_a_byte_order_mark_says_nothing() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     assert read("\ufeff" + EXAMPLE) == read(EXAMPLE)
 
 
-def test_it_goes_to_another_process() -> None:
+def test_manifest_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(read(EXAMPLE))) == read(EXAMPLE)
 
 
 @loop_over(
     ("text", "line", "key", "reason"),
     [
-        ("[metadata]\nlanguag = 'go'\n", 2, "languag", "is no key of the taxonomy"),
-        ("[metadata]\nlanguage = 5\n", 2, "language", "is neither text nor a list of texts"),
-        ("[metadata]\n\nlanguage = ['a', true]\n", 3, "language", "is neither text"),
-        ("metadata.query = 'x'\n", 1, "query", "is no key of the taxonomy"),
-        ("metadata = 'go'\n", 1, "metadata", "is no table"),
+        ("[metadata]\nlanguag = 'go'\n", 2, "languag", "is not a key of the taxonomy"),
+        ("[metadata]\nlanguage = 5\n", 2, "language", "must be a text or a list of texts"),
+        ("[metadata]\n\nlanguage = ['a', true]\n", 3, "language", "must be a text"),
+        ("metadata.query = 'x'\n", 1, "query", "is not a key of the taxonomy"),
+        ("metadata = 'go'\n", 1, "metadata", "must be a table"),
         ("\n[metdata]\nlanguage = 'go'\n", 2, "metdata", "is unknown here"),
-        ("[override]\nmatch = 'a'\n", 1, "override", "is no list of tables"),
-        ("override = ['a']\n", 1, "override", "is no table"),
+        ("[override]\nmatch = 'a'\n", 1, "override", "must be a list of tables"),
+        ("override = ['a']\n", 1, "override", "must be a table"),
         ("[[override]]\nmetadata = {}\n", 1, "override", "has no 'match'"),
         ("[[override]]\nmatch = 'a'\n", 1, "override", "has no 'metadata'"),
-        ("[[override]]\nmatch = 5\nmetadata = {}\n", 2, "match", "is no text"),
+        ("[[override]]\nmatch = 5\nmetadata = {}\n", 2, "match", "must be a text"),
         ("[[override]]\nmatch = '[a'\nmetadata = {}\n", 2, "match", "has a bracket that is not closed"),
         ("[[override]]\nmatch = ''\nmetadata = {}\n", 2, "match", "is empty"),
         ("[[override]]\nmetadata = {}\nmatch = '../a'\n", 3, "match", "leads out"),
-        ("[[override]]\nmatch = 'a'\nmetadata = { scop = 'x' }\n", 3, "scop", "is no key"),
+        ("[[override]]\nmatch = 'a'\nmetadata = { scop = 'x' }\n", 3, "scop", "is not a key"),
         ("[[override]]\nmatch = 'a'\nmeta = { scope = 'x' }\n", 3, "meta", "is unknown here"),
-        (EXAMPLE + "\nlang = 'x'\n", 16, "lang", "is no key"),
+        (EXAMPLE + "\nlang = 'x'\n", 16, "lang", "is not a key"),
         (EXAMPLE.replace("guides/*", "/guides"), 7, "match", "begins with a slash"),
-        ("override = [{match='a', metadata={x='y'}}]", 1, "x", "is no key"),
-        ("[[override]]\nmatch='a'\nmetadata={}\n" * 65, 193, "override", "stands 65 times"),
+        ("override = [{match='a', metadata={x='y'}}]", 1, "x", "is not a key"),
+        ("[[override]]\nmatch='a'\nmetadata={}\n" * 65, 193, "override", "occurs 65 times"),
         ("[metadata]\nlanguage = \n", 2, "", "is not TOML"),
         ("[metadata]\nlanguage = 'a'\nlanguage = 'b'\n", 3, "", "is not TOML"),
         (b"[metadata]\nlanguage = '\xff'\n", 2, "", "is not UTF-8"),
@@ -110,23 +108,23 @@ def test_it_goes_to_another_process() -> None:
         ("a" + ".'%'" * 15_000 + " = 1", 1, "", "is nested too deeply"),
         ("a" + r'."\""' * 10_000 + " = 1", 1, "", "is nested too deeply"),
         ("a = " + "9" * 5_000, 1, "", "holds a number that is too large"),
-        ("\ufeff[metadata]\nlang = 'x'\n", 2, "lang", "is no key"),
-        ("\ufeff[metadata]\r\nscope = 'x'\r\nlang = 'x'\r\n", 3, "lang", "is no key"),
-        ('[metadata]\n"a\\u001bb" = "x"', 1, "a\x1bb", "is no key of the taxonomy"),
-        ("[metadata]\n" + "k" * 5_000 + " = 'x'", 2, "k" * 100 + "…", "is no key"),
+        ("\ufeff[metadata]\nlang = 'x'\n", 2, "lang", "is not a key"),
+        ("\ufeff[metadata]\r\nscope = 'x'\r\nlang = 'x'\r\n", 3, "lang", "is not a key"),
+        ('[metadata]\n"a\\u001bb" = "x"', 1, "a\x1bb", "is not a key of the taxonomy"),
+        ("[metadata]\n" + "k" * 5_000 + " = 'x'", 2, "k" * 100 + "…", "is not a key"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line_and_key(
+def test_invalid_manifest_error_names_line_and_key(
     text: str | bytes, line: int, key: str, reason: str
 ) -> None:
-    error = refused(text)
+    error = read_error(text)
     assert (error.details["line"], error.details["key"]) == (line, key)
     assert reason in error.message
 
 
-def test_the_nearest_key_is_offered() -> None:
-    assert refused("[metadata]\nlanguge = 'go'\n").fix.startswith("Did you mean 'language'?")
-    assert "[taxonomy.zzz] in docyard.toml" in refused("[metadata]\nzzz = 'go'\n").fix
+def test_unknown_key_error_suggests_the_nearest_key() -> None:
+    assert read_error("[metadata]\nlanguge = 'go'\n").fix.startswith("Did you mean 'language'?")
+    assert "[taxonomy.zzz] in docyard.toml" in read_error("[metadata]\nzzz = 'go'\n").fix
 
 
 NAMES = st.sampled_from(["language", "scope", '"type"', "tags"])
@@ -139,13 +137,13 @@ OVERRIDES = st.lists(st.tuples(ENTRIES, st.booleans()), max_size=3)
 
 
 @given(ENTRIES, OVERRIDES, st.integers(0, 3), st.sampled_from(["", " ", "# zzz = 1\n"]))
-def test_the_line_of_a_wrong_key_is_found_wherever_it_stands(
+def test_error_has_the_line_of_an_unknown_key(
     defaults: list[tuple[str, str]],
     overrides: list[tuple[list[tuple[str, str]], bool]],
     place: int,
     before: str,
 ) -> None:
-    """A wrong key is put into one of the tables, at its end; all of them may be written in two ways."""
+    """Append an unknown key to one of the tables, each in one of two notations."""
     lines = ["[metadata]", *(f"{name} = {value}" for name, value in defaults)]
     if place == 0:
         lines += [*before.splitlines(), "zzz = 'x'"]
@@ -162,6 +160,6 @@ def test_the_line_of_a_wrong_key_is_found_wherever_it_stands(
             wanted = len(lines)
     text = "\n".join(lines) + "\n"
     if place <= len(overrides):
-        assert refused(text).details["line"] == wanted
+        assert read_error(text).details["line"] == wanted
     else:
         assert len(read(text).overrides) == len(overrides)

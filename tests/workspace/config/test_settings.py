@@ -1,4 +1,4 @@
-"""`[[protect]]` in `docyard.toml`: what is a rule, and how one that is none is told of."""
+"""`[[protect]]` in `docyard.toml`: valid rules, and errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workspace.proposals.approvals import VoidReason
 pytestmark = pytest.mark.smoke
 
 
-def test_a_rule_with_all_it_can_say() -> None:
+def test_rule_with_all_settings_is_read() -> None:
     config = WorkspaceConfig.read(
         b'[[protect]]\npaths = ["specs/**"]\ntypes = ["api_spec"]\napprovals = 2\n'
         b'approvers = ["ana", "ben", "ana"]\nmerge = ["ana"]\nchecks = ["links"]\n[[protect]]\n'
@@ -62,7 +62,7 @@ def test_a_rule_with_all_it_can_say() -> None:
         ('path = ["specs"]', "protect.0.path"),
     ],
 )
-def test_what_is_no_rule(rule: str, field: str) -> None:
+def test_invalid_rule_is_an_error_that_names_its_field(rule: str, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(f"[[protect]]\n{rule}\n".encode())
     assert caught.value.details["field"] == field
@@ -70,24 +70,24 @@ def test_what_is_no_rule(rule: str, field: str) -> None:
     assert caught.value.message.isprintable()
 
 
-def test_a_single_table_is_told_how_to_be_a_list() -> None:
+def test_single_table_error_states_the_list_syntax() -> None:
     with pytest.raises(InvalidConfig, match=r"write each rule below \[\[protect\]\]"):
         WorkspaceConfig.read(b'[protect]\npaths = ["specs"]\n')
 
 
-def test_a_rule_s_unknown_setting_is_answered_with_those_of_rules() -> None:
+def test_unknown_setting_of_a_rule_error_lists_the_known_settings() -> None:
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(b'[[protect]]\npath = ["specs"]\n')
     assert "Known settings: paths, types, approvers, approvals, merge, checks." in caught.value.fix
 
 
-def test_five_hundred_rules_and_no_more() -> None:
+def test_more_than_five_hundred_rules_are_refused() -> None:
     assert len(WorkspaceConfig.read(b"[[protect]]\n" * MAX_RULES).protect) == MAX_RULES
     with pytest.raises(InvalidConfig, match="at most 500 rules, and has 501"):
         WorkspaceConfig.read(b"[[protect]]\n" * (MAX_RULES + 1))
 
 
-def test_the_example_of_the_documentation_is_a_rule() -> None:
+def test_example_of_the_documentation_is_a_valid_rule() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
     [example] = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     [rule] = WorkspaceConfig.read(example.encode()).protect
@@ -95,6 +95,6 @@ def test_the_example_of_the_documentation_is_a_rule() -> None:
     assert (rule.approvals, rule.checks) == (Protection().approvals, Protection().checks)
 
 
-def test_every_reason_why_an_approval_does_not_count_is_documented() -> None:
+def test_every_reason_of_a_void_approval_is_documented() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
     assert [reason for reason in VoidReason if f"`{reason}`" not in page] == []

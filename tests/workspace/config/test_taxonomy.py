@@ -17,7 +17,7 @@ KEYS = {"language": "A language", "scope": None, "type": None, "tags": None}
 
 
 def taxonomy(manifests: dict[str, str]) -> Taxonomy:
-    """The taxonomy of manifests by folder."""
+    """Return the taxonomy of manifests by folder."""
     found = {folder: read_manifest(text.encode(), folder, tuple(KEYS)) for folder, text in manifests.items()}
     return Taxonomy(KEYS, found.get)
 
@@ -46,11 +46,11 @@ def taxonomy(manifests: dict[str, str]) -> Taxonomy:
         ("scope", [str(number) for number in range(100)], tuple(map(str, range(MAX_VALUES)))),
     ],
 )
-def test_a_value_is_read_in_one_way(key: str, value: object, values: tuple[str, ...]) -> None:
+def test_value_of_any_type_is_read_as_texts(key: str, value: object, values: tuple[str, ...]) -> None:
     assert read_values(key, value) == values
 
 
-def test_front_matter_is_taken_before_the_nearest_manifest() -> None:
+def test_front_matter_precedes_the_nearest_manifest() -> None:
     found = taxonomy(
         {
             "": "[metadata]\nlanguage = 'go'\nscope = 'all'\n",
@@ -60,7 +60,7 @@ def test_front_matter_is_taken_before_the_nearest_manifest() -> None:
     )
     assert found.values("a.md", {}) == {"language": ("go",), "scope": ("all",)}
     assert found.values("a.md", {"language": "c", "scope": []}) == {"language": ("c",), "scope": ("all",)}
-    # The nearest counts alone: nothing comes from the one above it.
+    # Only the nearest manifest counts: it inherits nothing from the one above it.
     assert found.values("docs/a.md", {"unknown": "x"}) == {"language": ("java",)}
     assert found.values("docs/old/deep/a.md", {"type": "note"}) == {
         "language": ("java",),
@@ -71,16 +71,16 @@ def test_front_matter_is_taken_before_the_nearest_manifest() -> None:
     assert found.values("docsa.md", {}) == {"language": ("go",), "scope": ("all",)}
 
 
-def test_it_goes_to_another_process_with_its_manifests() -> None:
-    asked: list[str] = []
+def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
+    folders: list[str] = []
 
     def manifest_in(folder: str) -> Manifest | None:
-        asked.append(folder)
+        folders.append(folder)
         return Manifest({"scope": (folder,)}) if folder == "docs" else None
 
-    gathered = Taxonomy(KEYS, manifest_in).gathered(["", "docs"])
-    there = pickle.loads(pickle.dumps(gathered))
-    assert asked == ["", "docs"]
+    loaded = Taxonomy(KEYS, manifest_in).load_folders(["", "docs"])
+    there = pickle.loads(pickle.dumps(loaded))
+    assert folders == ["", "docs"]
     assert there.values("docs/a.md", {}) == {"scope": ("docs",)}
     assert there.values("a.md", {}) == {}
 
@@ -90,9 +90,7 @@ TEXTS = st.sampled_from(["", "[metadata]\nscope = 'x'\n", "[metadata]\nscope = '
 
 
 @given(st.dictionaries(FOLDERS, TEXTS), FOLDERS, st.sampled_from(["", "own"]))
-def test_the_longest_folder_that_has_a_manifest_counts(
-    manifests: dict[str, str], folder: str, own: str
-) -> None:
+def test_manifest_of_the_deepest_folder_counts(manifests: dict[str, str], folder: str, own: str) -> None:
     path = f"{folder}/a.md".lstrip("/")
     above = [one for one in manifests if not one or path.startswith(one + "/")]
     nearest = taxonomy(manifests).manifest_in(max(above, key=len)) if above else None

@@ -1,4 +1,4 @@
-"""The `[validate]` table of `docyard.toml`: what may stand there, and what holds where."""
+"""The `[validate]` table of `docyard.toml`: its settings, and the levels of each document."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def settings(text: str) -> Validation:
     return WorkspaceConfig.read(text.encode()).validation
 
 
-def test_the_names_are_those_of_the_rules() -> None:
+def test_names_equal_those_of_the_rules() -> None:
     assert tuple(rule.name for rule in RULES) == NAMES
 
 
-def test_each_rule_stands_in_a_file_of_its_name() -> None:
+def test_each_rule_is_in_a_file_of_its_name() -> None:
     from workspace.validation import rules
 
     for rule in RULES:
         assert getattr(rules, rule.name.replace("-", "_")).RULE is rule
 
 
-def test_the_last_override_that_matches_counts() -> None:
+def test_last_matching_override_counts() -> None:
     found = settings(
         '[validate]\nrules = { several-h1 = "off", skipped-level = "note" }\n'
         '[[validate.override]]\nmatch = "old"\nrules = { broken-link = "off", several-h1 = "error" }\n'
@@ -39,7 +39,7 @@ def test_the_last_override_that_matches_counts() -> None:
     assert found.levels("old/x.md") == {"several-h1": "off", "skipped-level": "note", "broken-link": "note"}
 
 
-def test_a_rule_that_is_asked_for_is_on_unless_the_settings_switch_it_off() -> None:
+def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
     found = settings('[validate.rules]\nseveral-h1 = "off"\n')
     assert "missing-anchor" not in Selection(found).severities("a.md")
     only = frozenset({"missing-anchor", "several-h1"})
@@ -48,7 +48,7 @@ def test_a_rule_that_is_asked_for_is_on_unless_the_settings_switch_it_off() -> N
 
 
 @loop_over(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[validate]\nrule = {}\n", "there is no setting 'validate.rule'"),
         ('[validate.rules]\nbroken-links = "off"\n', "there is no such rule; the rules are broken-link,"),
@@ -60,13 +60,13 @@ def test_a_rule_that_is_asked_for_is_on_unless_the_settings_switch_it_off() -> N
         ("[[validate.override]]\nrules = {}\n", "validate.override.0.match: Field required"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, said: str) -> None:
+def test_invalid_validation_setting_error_names_the_problem(text: str, message: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         settings(text)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
-def test_the_settings_are_listed_by_the_names_of_the_file() -> None:
+def test_unknown_setting_error_lists_the_names_of_the_file() -> None:
     with pytest.raises(InvalidConfig) as caught:
         settings("validation = {}\n")
     assert ", validate" in caught.value.fix

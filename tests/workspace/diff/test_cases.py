@@ -1,4 +1,4 @@
-"""Examples of what changed between two versions, and of how it is shown: `tests/cases/section_diff.md`."""
+"""Examples of changes between two versions and their descriptions: `tests/cases/section_diff.md`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_changes_are_described_as_in_the_examples(case: Case) -> None:
 
 
 def in_brief(change: SectionChange) -> str:
-    """The kind, the address before and after, and which part of it."""
+    """Return kind, old and new address, and the changed part."""
     before, after = change.before, change.after
     addresses = dict.fromkeys(place.address for place in (before, after) if place)
     return f"{change.kind} {' -> '.join(addresses)}" + (f" ({change.field})" if change.field else "")

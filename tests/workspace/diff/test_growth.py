@@ -1,4 +1,4 @@
-"""Time: what changed in large and nasty documents is told in time that grows as they do."""
+"""Time: large and adversarial documents are compared in linear time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import suppress
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.bombs import NASTY
-from tests.workspace.document.test_document_growth import grows_as_it_should
+from tests.workspace.bombs import ADVERSARIAL
+from tests.workspace.document.test_document_growth import find_excessive_growth
 from workspace.diff.formats import format_data, format_lines, format_markdown
 from workspace.diff.trees import compare_document
 from workspace.document.document import Document
@@ -18,7 +18,7 @@ from workspace.errors import WorkspaceError
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
+@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
@@ -33,10 +33,10 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
             return time.process_time() - start
         return 0.0
 
-    assert grows_as_it_should(measure, 2000) is None
+    assert find_excessive_growth(measure, 2000) is None
 
 
-@loop_over("make", NASTY.values(), ids=NASTY)
+@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_documents_are_compared_in_time(make: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))

@@ -1,4 +1,4 @@
-"""Kinds agree with what was done: an operation is told as people would tell it, and as nothing else."""
+"""Change kinds: each operation is reported as its own kind of change, and as no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.diff.test_cases import in_brief
 from tests.workspace.documents import documents, revised
@@ -81,23 +81,23 @@ def test_operation_has_the_expected_change_kind(operation: DocumentOperation, ex
     assert [in_brief(item) for item in compare_documents(DOCUMENT, revised(DOCUMENT, operation))] == expected
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(documents)
 def test_equal_documents_have_no_changes(document: Document) -> None:
     assert compare_documents(document, Document.parse(document.data, FILE)) == ()
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(documents, documents)
 def test_every_difference_is_reported_once_and_shown(old: Document, new: Document) -> None:
     change = compare_document(old, new)
     assert (change is None) == (old.data == new.data)
     if change is None:
         return
-    told = [(item.kind, item.before, item.after, item.field) for item in change.sections]
-    assert len(set(told)) == len(told)
+    reported = [(item.kind, item.before, item.after, item.field) for item in change.sections]
+    assert len(set(reported)) == len(reported)
     if words_of(old.data.removeprefix(BOM)) != words_of(new.data.removeprefix(BOM)):
-        assert told
+        assert reported
     for most in (0, 300, 100_000):
         assert len(format_markdown([change], most)) <= most + 60
         format_lines([change], most)
@@ -108,51 +108,51 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
     Document.parse("\u00a0\n# Errors\n# Errors\n- [ ] Write it".encode(), FILE),
     Document.parse("# Errors\n- [ ] Write it\u00a0\n# Errors\n".encode(), FILE),
 )
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(documents, documents)
 def test_unreported_text_is_in_both_versions(old: Document, new: Document) -> None:
-    check_that_nothing_is_lost(old, new)
+    check_nothing_lost(old, new)
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(documents, st.data())
 def test_reordered_sections_lose_no_text(old: Document, data: st.DataObject) -> None:
     sources = [old.source(item) for item in old.sections]
-    check_that_nothing_is_lost(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
+    check_nothing_lost(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
 
 
 def words_of(data: bytes) -> list[str]:
-    """What Markdown takes for words: all but spaces, tabs and line ends."""
+    """Count the words of a text: everything but spaces, tabs and line ends."""
     return _WORD.findall(decode_trimmed(data))
 
 
-def check_that_nothing_is_lost(old: Document, new: Document) -> None:
-    told = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
-    texts = {item for item in told if item.kind in WHOLE and item.field is None}
-    before = {item.before.address for item in told if item.before}
-    after = {item.after.address for item in told if item.after}
+def check_nothing_lost(old: Document, new: Document) -> None:
+    reported = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
+    texts = {item for item in reported if item.kind in WHOLE and item.field is None}
+    before = {item.before.address for item in reported if item.before}
+    after = {item.after.address for item in reported if item.after}
     assert sections_but(old, before) == sections_but(new, after)
     whole = {item.before.address for item in texts if item.before}
     whole_now = {item.after.address for item in texts if item.after}
     assert tasks_but(old, before, whole) == tasks_but(new, after, whole_now)
 
 
-def sections_but(document: Document, told: set[str]) -> Counter[tuple[str, ...]]:
-    """The titles and words of sections, without their tasks and but for those of which something is told."""
+def sections_but(document: Document, reported: set[str]) -> Counter[tuple[str, ...]]:
+    """Count titles and words of the unreported sections, without their tasks."""
     found: Counter[tuple[str, ...]] = Counter()
     for item in document.sections:
-        if item.key not in told:
+        if item.key not in reported:
             holes = [(task.start, task.end) for task in document.tasks(item)]
             words = words_of(read_raw_text(document, item, holes))
             found["" if item.is_preamble else item.title, *words] += 1
     return found
 
 
-def tasks_but(document: Document, told: set[str], whole: set[str]) -> Counter[tuple[str, bool]]:
-    """The titles and boxes of tasks of which nothing is told, but for those in texts that are told."""
+def tasks_but(document: Document, reported: set[str], whole: set[str]) -> Counter[tuple[str, bool]]:
+    """Count titles and boxes of unreported tasks, without those in reported texts."""
     found: Counter[tuple[str, bool]] = Counter()
     for item in document.sections:
         for task in document.tasks(item):
-            if item.key not in whole and format_task_address(item, task) not in told:
+            if item.key not in whole and format_task_address(item, task) not in reported:
                 found[task.title, task.is_done] += 1
     return found

@@ -1,4 +1,4 @@
-"""Carrying addresses: from the document that a caller knew to the one that stands there now."""
+"""Mapping of section addresses from an earlier version of a document to the current one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.smoke
 def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]
-    carried = []
+    mapped = []
     for address, _ in expected:
         try:
-            carried.append([address, map_address(old, new, address) or "none"])
+            mapped.append([address, map_address(old, new, address) or "none"])
         except WorkspaceError as error:
-            carried.append([address, error.code if error.fix else "no fix"])
-    assert carried == expected
+            mapped.append([address, error.code if error.fix else "no fix"])
+    assert mapped == expected
 
 
 def test_conflict_lists_the_candidates() -> None:
@@ -43,21 +43,21 @@ def test_conflict_lists_the_candidates() -> None:
 @given(documents, st.data(), st.sampled_from(Evidence))
 def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidence: Evidence) -> None:
     sources = [old.source(item) for item in old.sections]
-    kept = data.draw(st.permutations(sources)) if sources else []
-    new = Document.parse(b"".join(kept), "doc.md")
+    selected = data.draw(st.permutations(sources)) if sources else []
+    new = Document.parse(b"".join(selected), "doc.md")
     match = SectionMatch(old, new, evidence)
     found: dict[int, int] = {}
     for section in old.sections:
-        twin = match.successor(section)
-        if twin is None:
+        successor = match.successor(section)
+        if successor is None:
             continue
-        assert twin.position not in found.values()
-        found[section.position] = twin.position
-        origin = match.origin(twin)
+        assert successor.position not in found.values()
+        found[section.position] = successor.position
+        origin = match.origin(successor)
         assert origin is not None
         assert origin.position == section.position
         if evidence is Evidence.NAME and section.anchor and not section.is_preamble:
-            assert section.anchor == twin.address or section.slug == twin.slug
+            assert section.anchor == successor.address or section.slug == successor.slug
 
 
 def test_sections_are_matched_by_the_given_evidence() -> None:

@@ -1,4 +1,4 @@
-"""Changes between two commits: documents that came, went and were renamed, sections that went elsewhere."""
+"""Changes between two commits: added, removed and renamed documents, and moved sections."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
 
 def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> None:
     old = start(repo)
-    kept, section = API.split("## Search")
+    before, section = API.split("## Search")
     moved = "### Search {#search}" + section.replace("### Errors", "#### Errors")
-    found = between(repo, old, repo.commit({"api.md": kept, "guide.md": GUIDE + "\n" + moved}))
+    found = between(repo, old, repo.commit({"api.md": before, "guide.md": GUIDE + "\n" + moved}))
     assert [[in_brief(item) for item in document.sections] for document in found] == [
         ["moved search"],
         ["moved search"],
@@ -71,18 +71,18 @@ def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> No
         "  Search search",
         "    Moved here from api.md.",
     ]
-    told = format_data(found)["documents"]
-    assert [document["changes"][0].get("path") for document in told] == ["guide.md", None]
-    assert [document["changes"][0].get("old_path") for document in told] == [None, "api.md"]
+    reported = format_data(found)["documents"]
+    assert [document["changes"][0].get("path") for document in reported] == ["guide.md", None]
+    assert [document["changes"][0].get("old_path") for document in reported] == [None, "api.md"]
 
 
 def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
     old = start(repo)
-    kept, section = API.split("## Search")
+    before, section = API.split("## Search")
     found = between(
         repo,
         old,
-        repo.commit({"api.md": kept, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
+        repo.commit({"api.md": before, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
     )
     assert [(item.kind, [in_brief(change) for change in item.sections]) for item in found] == [
         (DocumentKind.CHANGED, ["moved search"]),
@@ -110,8 +110,8 @@ def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
 
 def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     old = start(repo)
-    kept, section = API.split("## Search")
-    new = repo.commit({"api.md": kept, "guide.md": GUIDE + "\n## Search" + section})
+    before, section = API.split("## Search")
+    new = repo.commit({"api.md": before, "guide.md": GUIDE + "\n## Search" + section})
     monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
     monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
     assert [[change.kind for change in item.sections] for item in between(repo, old, new)] == [
@@ -132,7 +132,7 @@ def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
     assert format_data(found)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
 
-def test_from_nothing_and_between_equal_commits(repo: Repo) -> None:
+def test_diff_from_empty_tree_and_of_equal_commits(repo: Repo) -> None:
     commit = start(repo)
     git = GitReader(repo.path)
     assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []

@@ -1,4 +1,4 @@
-"""Words that differ: applied to the old text they give the new one, and are as few as a person would see."""
+"""Word edits: applied to the old text they give the new one, and they are minimal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import NASTY
+from tests.workspace.bombs import ADVERSARIAL
 from tests.workspace.documents import texts
 from workspace.diff.text import TextEdit, decode_trimmed, diff_texts, diff_words, split_tokens, split_units
 
@@ -21,7 +21,7 @@ TEXTS = st.one_of(
 
 
 def applied(old: str, new: str, found: tuple[TextEdit, ...]) -> str:
-    """The old text after edits, the last first."""
+    """Return the old text after the edits, applied from last to first."""
     text = old
     for edit in reversed(found):
         text = text[: edit.start] + new[edit.new_start : edit.new_end] + text[edit.end :]
@@ -74,7 +74,10 @@ def test_long_paragraph_is_compared_at_its_ends() -> None:
     assert applied(old, new, found) == new
 
 
-@loop_over("name", NASTY)
+@loop_over("name", ADVERSARIAL)
 def test_adversarial_texts_are_compared_exactly(name: str) -> None:
-    old, new = decode_trimmed(NASTY[name](150)), decode_trimmed(NASTY[name](170)).replace("a", "c", 40)
+    old, new = (
+        decode_trimmed(ADVERSARIAL[name](150)),
+        decode_trimmed(ADVERSARIAL[name](170)).replace("a", "c", 40),
+    )
     assert applied(old, new, diff_texts(old, new)) == new

@@ -1,4 +1,4 @@
-"""Addresses: which ones a document has, and what they resolve to."""
+"""Addresses of a document, and their resolution."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from workspace.nearest import find_nearest
 pytestmark = pytest.mark.smoke
 
 
-def shown(document: Document) -> str:
-    """A line for each section: line, level, key, title, and what else it answers to."""
+def format_sections(document: Document) -> str:
+    """Return a line for each section: line, level, key, title, and other names."""
     lines = [f"title: {document.title}"]
     for section in document.sections:
         depth = "  " * (len(document.breadcrumb(section)) - 1)
@@ -40,8 +40,10 @@ def shown(document: Document) -> str:
 
 
 @loop_over("case", read_cases("addresses.md"))
-def test_the_addresses_of_a_document(case: Case) -> None:
-    assert shown(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
+def test_document_has_the_addresses_of_each_example(case: Case) -> None:
+    assert (
+        format_sections(Document.parse(case.data("document"), "notes/The-File.md")) == case.fences["sections"]
+    )
 
 
 GUIDE = Document.parse(
@@ -71,11 +73,11 @@ GUIDE = Document.parse(
         ("a", 20),
     ],
 )
-def test_a_slug_names_a_section(slug: str, line: int) -> None:
+def test_slug_resolves_to_its_section(slug: str, line: int) -> None:
     assert resolve_section(GUIDE, slug).line == line
 
 
-def test_what_several_sections_answer_to_is_an_error_with_candidates() -> None:
+def test_ambiguous_slug_is_an_error_with_candidates() -> None:
     with pytest.raises(AmbiguousAddress) as caught:
         resolve_section(GUIDE, "errors")
     assert caught.value.details["candidates"] == [
@@ -91,7 +93,7 @@ def test_what_several_sections_answer_to_is_an_error_with_candidates() -> None:
     assert "anchor" in caught.value.fix
 
 
-def test_an_unknown_slug_is_answered_with_the_nearest() -> None:
+def test_unknown_slug_error_suggests_the_nearest() -> None:
     with pytest.raises(SectionNotFound) as caught:
         resolve_section(GUIDE, "setup/erors")
     assert caught.value.fix == "Did you mean 'setup/errors'?"
@@ -104,7 +106,7 @@ def test_an_unknown_slug_is_answered_with_the_nearest() -> None:
         resolve_section(Document.parse(b"## _preamble\n", "x.md"), "_preamble")
 
 
-def test_tasks() -> None:
+def test_task_address_resolves_to_its_task() -> None:
     section, task = resolve_task(GUIDE, "setup[0.0]")
     assert (section.address, task.title, task.depth) == ("setup", "inner", 1)
     with pytest.raises(TaskNotFound):
@@ -130,11 +132,13 @@ def test_tasks() -> None:
         ("a.md#x.md#y", "a.md#x.md", "y"),
     ],
 )
-def test_the_longest_path_that_exists_wins(address: str, path: str, fragment: str | None) -> None:
+def test_address_is_split_after_the_longest_existing_path(
+    address: str, path: str, fragment: str | None
+) -> None:
     assert split_address(address, {"a.md", "C#.md", "b", "a.md#x.md"}) == (path, fragment)
 
 
-def test_fragments() -> None:
+def test_fragment_is_read_as_section_and_task() -> None:
     assert read_fragment("tasks[1.0]").task == "1.0"
     assert read_fragment("tasks[]").section == "tasks[]"
     assert read_fragment("[0]").section == ""
@@ -142,7 +146,7 @@ def test_fragments() -> None:
     assert format_full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
 
 
-def test_nearest_names() -> None:
+def test_nearest_names_are_found_for_a_misspelt_name() -> None:
     assert find_nearest("setpu", ["usage", "setup", "Setup"])[0].lower() == "setup"
     assert find_nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
     assert find_nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
@@ -151,7 +155,7 @@ def test_nearest_names() -> None:
     )
 
 
-def test_a_renamed_section_is_proposed_by_its_title() -> None:
+def test_unknown_slug_error_suggests_the_section_with_that_title() -> None:
     document = Document.parse(
         b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
         b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"

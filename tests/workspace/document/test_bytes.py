@@ -1,4 +1,4 @@
-"""Bytes that nobody should write, and addresses: what holds however a document came to be as it is."""
+"""Unusual bytes, and addresses, in any document."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PLAIN = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.
 
 @loop_over("odd", ODD, ids=repr)
 @loop_over("place", range(0, len(PLAIN), 7))
-def test_odd_bytes_stay_where_they_are(odd: bytes, place: int) -> None:
+def test_edits_preserve_odd_bytes(odd: bytes, place: int) -> None:
     data = PLAIN[:place] + odd + PLAIN[place:]
     document = Document.parse(data, FILE)
     for section in document.sections:
@@ -60,7 +60,7 @@ def test_odd_bytes_stay_where_they_are(odd: bytes, place: int) -> None:
 
 
 @given(documents, st.data())
-def test_an_edit_leaves_the_addresses_and_bytes_of_other_sections(
+def test_edit_preserves_addresses_and_bytes_of_other_sections(
     document: Document, data: st.DataObject
 ) -> None:
     assume(document.sections)
@@ -91,7 +91,7 @@ def test_an_edit_leaves_the_addresses_and_bytes_of_other_sections(
 
 
 @given(documents)
-def test_every_form_of_an_address_names_its_section(document: Document) -> None:
+def test_every_form_of_an_address_resolves_to_its_section(document: Document) -> None:
     slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
     names = Counter(name for item in document.sections for name in {*item.aliases, item.anchor} if name)
     keys = {item.key for item in document.sections} | {item.address for item in document.sections}
@@ -109,7 +109,7 @@ def test_every_form_of_an_address_names_its_section(document: Document) -> None:
 
 
 @given(documents)
-def test_a_word_that_several_headings_share_names_none_of_them(document: Document) -> None:
+def test_slug_of_several_headings_is_ambiguous(document: Document) -> None:
     slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
     known = {
         name for item in document.sections for name in (item.key, item.address, item.anchor, *item.aliases)
@@ -147,7 +147,7 @@ def overlay(repo: Repo) -> Overlay:
 
 @loop_over("write", WRITES.values(), ids=WRITES)
 @loop_over("character", ["\0", "\ud800"], ids=ascii)
-def test_what_utf_8_and_markdown_cannot_carry_is_refused_with_its_place(
+def test_invalid_character_is_refused_with_line_and_column(
     overlay: Overlay, write: Callable[[str], Operation], character: str
 ) -> None:
     with pytest.raises(InvalidContent) as caught:
@@ -163,21 +163,21 @@ def test_what_utf_8_and_markdown_cannot_carry_is_refused_with_its_place(
     [("\0", 1, 1), ("a\nb\0", 2, 2), ("a\r\nb\r\n\0", 3, 1), ("a\rb\r\r\u2028x\ud800", 4, 3)],
     ids=ascii,
 )
-def test_the_place_counts_lines_as_markdown_does(overlay: Overlay, text: str, line: int, column: int) -> None:
+def test_error_line_is_counted_as_in_markdown(overlay: Overlay, text: str, line: int, column: int) -> None:
     with pytest.raises(InvalidContent) as caught:
         WRITES["update_content content"](text).apply(overlay, STYLE)
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
 
 
 @loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])
-def test_what_can_be_written_is_written_as_it_is(overlay: Overlay, text: str) -> None:
+def test_unusual_valid_characters_are_written_unchanged(overlay: Overlay, text: str) -> None:
     WRITES["update_content content"](f"a {text} b").apply(overlay, STYLE)
     changed = overlay.document(FILE)
     assert changed.data == PLAIN.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
     assert [section.address for section in changed.sections] == ["_preamble", "one", "two"]
 
 
-def test_a_section_that_is_not_utf_8_keeps_its_bytes() -> None:
+def test_edit_preserves_bytes_that_are_not_utf_8() -> None:
     data = b"# T\n\n## Caf\xe9\n\n\xff\xfe old\n\n## Two\n\nText.\n"
     document = Document.parse(data, FILE)
     section: Section = document.sections[1]

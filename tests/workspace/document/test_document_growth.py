@@ -1,4 +1,4 @@
-"""Time: documents that are large or nasty are read and edited in time that grows as they do."""
+"""Large and adversarial documents are read and edited in time that is linear in their size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from index.matches import Matcher
 from index.page import IndexedDocument
 from index.snippets import DisplayText, cut_snippet
 from tests.loops import loop_over
-from tests.workspace.bombs import NASTY
+from tests.workspace.bombs import ADVERSARIAL
 from tests.workspace.documents import STYLE, revised
 from tools.outline import extra_titles, list_sections, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
@@ -38,8 +38,8 @@ FILE = "doc.md"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def only_what_is_new_is_collected() -> Iterator[None]:
-    """Each measure begins with a collection, which need not look at all that the tests have imported."""
+def freeze_existing_objects() -> Iterator[None]:
+    """Freeze existing objects, because each measurement begins with a garbage collection."""
     gc.collect()
     gc.freeze()
     yield
@@ -47,8 +47,8 @@ def only_what_is_new_is_collected() -> Iterator[None]:
 
 
 def read(data: bytes) -> float:
-    """The processor's seconds that it takes to read all that is in a document."""
-    # A collection falls due by the number of all objects there are, so one run has it and the next has not.
+    """Return the CPU seconds to read a document completely."""
+    # A collection depends on the number of all objects, so it would occur only in some of the runs.
     gc.collect()
     gc.disable()
     try:
@@ -63,7 +63,7 @@ def read(data: bytes) -> float:
 
 
 def seconds(run: Callable[[Document], object], document: Document) -> float:
-    """The processor's seconds that something takes with a document; an expected error ends it as well."""
+    """Return the CPU seconds of a use of a document; an expected error ends it as well."""
     gc.collect()
     gc.disable()
     try:
@@ -75,9 +75,9 @@ def seconds(run: Callable[[Document], object], document: Document) -> float:
         gc.enable()
 
 
-def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None:
-    """What is wrong with how time grows from a size to twice as much; None if nothing is."""
-    # What else a machine does can only make a run longer, so the shortest runs are compared.
+def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | None:
+    """Return the problem if time grows more than linearly from a size to its double, else None."""
+    # Other load on the machine only makes a run longer, so the shortest runs are compared.
     single = double = math.inf
     for _ in range(12):
         single, double = min(single, measure(size)), min(double, measure(2 * size))
@@ -87,13 +87,13 @@ def grows_as_it_should(measure: Callable[[int], float], size: int) -> str | None
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
-def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_parse_time_is_linear_in_size(make: Callable[[int], bytes]) -> None:
     read(make(10))
-    assert grows_as_it_should(lambda size: read(make(size)), 4000) is None
+    assert find_excessive_growth(lambda size: read(make(size)), 4000) is None
 
 
-def last(document: Document) -> str:
+def last_key(document: Document) -> str:
     return document.sections[-1].key if document.sections else "_preamble"
 
 
@@ -112,23 +112,23 @@ def text(document: Document) -> str:
 
 EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
     "add a section": lambda d: AddSection(file=FILE, title="Its own", content="Text."),
-    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=last(d)),
-    "append": lambda d: AppendContent(file=FILE, slug=last(d), content="Text."),
-    "update": lambda d: UpdateContent(file=FILE, slug=last(d), content="Text."),
+    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=last_key(d)),
+    "append": lambda d: AppendContent(file=FILE, slug=last_key(d), content="Text."),
+    "update": lambda d: UpdateContent(file=FILE, slug=last_key(d), content="Text."),
     "update with itself": lambda d: UpdateContent(
         file=FILE,
-        slug=last(d),
+        slug=last_key(d),
         content=d.text(d.sections[-1].start, d.sections[-1].end) if d.sections else "",
     ),
     "update everything": lambda d: UpdateContent(
         file=FILE,
-        slug=d.sections[0].key if d.sections else last(d),
+        slug=d.sections[0].key if d.sections else last_key(d),
         content="Text.",
         include_subsections=True,
     ),
-    "rename": lambda d: RenameSection(file=FILE, slug=last(d), new_title="Other"),
-    "remove": lambda d: RemoveSection(file=FILE, slug=last(d)),
-    "add a task": lambda d: AddTask(file=FILE, slug=last(d), title="Do", criteria="Done"),
+    "rename": lambda d: RenameSection(file=FILE, slug=last_key(d), new_title="Other"),
+    "remove": lambda d: RemoveSection(file=FILE, slug=last_key(d)),
+    "add a task": lambda d: AddTask(file=FILE, slug=last_key(d), title="Do", criteria="Done"),
     "add a subtask": lambda d: AddTask(file=FILE, slug=first_task(d), title="Do"),
     "complete a task": lambda d: CompleteTask(file=FILE, slug=first_task(d), note="Note"),
     "reopen a task": lambda d: ReopenTask(file=FILE, slug=first_task(d)),
@@ -137,12 +137,12 @@ EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
 }
 
 
-def edited(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
+def make_edit(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
     return lambda document: make(document).revise(document, STYLE)
 
 
 USES: dict[str, Callable[[Document], object]] = {
-    **{name: edited(make) for name, make in EDITS.items()},
+    **{name: make_edit(make) for name, make in EDITS.items()},
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
         Document.parse(b"# T\n", FILE), STYLE
     ),
@@ -154,11 +154,11 @@ USES: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.growth
-@pytest.mark.parametrize("make", NASTY.values(), ids=NASTY)
-def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> None:
+@pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_time_of_every_use_is_linear_in_size(make: Callable[[int], bytes]) -> None:
     wrong = {}
     for name, use in USES.items():
-        found = grows_as_it_should(
+        found = find_excessive_growth(
             lambda size, use=use: seconds(use, Document.parse(make(size), FILE)),  # type: ignore[misc]
             1000,
         )
@@ -167,7 +167,7 @@ def test_the_time_of_every_use_grows_with_size(make: Callable[[int], bytes]) -> 
     assert wrong == {}
 
 
-def test_nesting_does_not_overflow() -> None:
+def test_deep_nesting_does_not_overflow_the_stack() -> None:
     for piece in (b"> ", b"- ", b"1. ", b">- ", b"[", b"*", b"<b>", b"![", b"- [ ] "):
         document = Document.parse(piece * 5000 + b"a\n\n# T\n\n## Later\n\n- [ ] a\n", FILE)
         assert document.title == "T"
@@ -176,7 +176,7 @@ def test_nesting_does_not_overflow() -> None:
 
 @loop_over("depth", [*range(1, 60, 7), 49, 50, 51, 99, 100, 101, 200])
 @loop_over("mark", [b"- ", b"1. ", b"> ", b"> - ", b"- > "])
-def test_what_follows_deep_nesting_is_read(mark: bytes, depth: int) -> None:
+def test_sections_after_deep_nesting_are_read(mark: bytes, depth: int) -> None:
     indented = b"".join(b" " * len(mark) * level + mark + b"a\n" for level in range(depth))
     for nested in (mark * depth + b"a\n", indented if b">" not in mark else b""):
         document = Document.parse(b"# T\n\n" + nested + b"\n## After\n\n- [ ] a\n\n### Below\n", FILE)
@@ -190,7 +190,7 @@ BIG = b"# Big\n\n" + b"".join(
 
 
 @pytest.mark.growth
-def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() -> None:
+def test_edit_of_large_document_costs_about_one_parse() -> None:
     start = time.perf_counter()
     document = Document.parse(BIG, FILE)
     assert len(document.all_tasks) == 2_000
@@ -211,7 +211,7 @@ def test_an_edit_of_thousands_of_sections_costs_little_more_than_reading_it() ->
 
 
 @pytest.mark.growth
-def test_content_with_thousands_of_headings() -> None:
+def test_content_with_thousands_of_headings_is_written_in_time() -> None:
     document = Document.parse(b"# T\n", FILE)
     content = "## Errors\n\n" * 3000
     reading = read(content.encode())

@@ -1,4 +1,4 @@
-"""What holds for every document, whatever is in it."""
+"""Properties of any document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.workspace.documents import documents, revised, texts
 from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
@@ -37,7 +37,7 @@ FILE = "doc.md"
         st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
     )
 )
-def test_anything_parses(data: bytes) -> None:
+def test_any_bytes_parse(data: bytes) -> None:
     document = Document.parse(data, FILE)
     assert document.data == data
     assert document.title
@@ -62,7 +62,7 @@ def test_sections_partition_the_body(document: Document) -> None:
 
 
 @given(documents)
-def test_every_key_is_unique_and_finds_its_section(document: Document) -> None:
+def test_every_key_is_unique_and_resolves_to_its_section(document: Document) -> None:
     keys = [section.key for section in document.sections]
     assert len(keys) == len(set(keys))
     count = Counter(section.address for section in document.sections)
@@ -74,8 +74,8 @@ def test_every_key_is_unique_and_finds_its_section(document: Document) -> None:
                 resolve_section(document, section.address)
             candidates = caught.value.details["candidates"]
             assert isinstance(candidates, list)
-            twins = [item.position for item in document.sections if item.address == section.address]
-            assert [resolve_section(document, item["slug"]).position for item in candidates] == twins
+            same_address = [item.position for item in document.sections if item.address == section.address]
+            assert [resolve_section(document, item["slug"]).position for item in candidates] == same_address
 
 
 @given(documents)
@@ -101,28 +101,28 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
 
 
 @given(documents, st.data())
-def test_adding_a_section_and_removing_it_gives_back_the_bytes(
-    document: Document, data: st.DataObject
-) -> None:
+def test_removing_an_added_section_restores_the_bytes(document: Document, data: st.DataObject) -> None:
     others = [item for item in document.sections if not item.is_preamble]
-    beside = data.draw(st.sampled_from([None, *others]))
+    neighbor = data.draw(st.sampled_from([None, *others]))
     where = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
     content = data.draw(st.sampled_from([None, "Text.", "- item", "### Deeper\n\n<b>"]))
-    place = {where: beside.key} if beside else {}
+    place = {where: neighbor.key} if neighbor else {}
     add = AddSection(file=FILE, title="A title of its own", content=content, **place)
     try:
         changed = revised(document, add)
     except WorkspaceError:
         return
     added = min(set(sections(changed)) - set(sections(document)), key=len)
-    gone = revised(changed, RemoveSection(file=FILE, slug=added))
+    removed = revised(changed, RemoveSection(file=FILE, slug=added))
     assert (
-        gone.data == document.data or not document.data.removeprefix(BOM).strip() or is_spaced(gone, document)
+        removed.data == document.data
+        or not document.data.removeprefix(BOM).strip()
+        or is_spaced(removed, document)
     )
 
 
 @given(documents)
-def test_completing_a_task_and_reopening_it_gives_back_the_bytes(document: Document) -> None:
+def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> None:
     for section in document.sections:
         for task in document.tasks(section):
             if task.is_done or task.field("completed") is not None:
@@ -145,7 +145,7 @@ def is_utf8(data: bytes) -> bool:
 
 
 @given(documents)
-def test_adding_a_tag_and_removing_it_gives_back_the_words(document: Document) -> None:
+def test_removing_an_added_tag_restores_the_front_matter(document: Document) -> None:
     try:
         tagged = revised(document, TagDocument(file=FILE, tags=("one of its own",)))
     except WorkspaceError:
@@ -153,10 +153,13 @@ def test_adding_a_tag_and_removing_it_gives_back_the_words(document: Document) -
         return
     assert tagged.tags == (*document.tags, "one of its own")
     assert tagged.data[tagged.front_matter_end :].endswith(document.data[document.front_matter_end :])
-    gone = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
-    assert gone.front_matter == {**document.front_matter, **({"tags": list(gone.tags)} if gone.tags else {})}
+    removed = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
+    assert removed.front_matter == {
+        **document.front_matter,
+        **({"tags": list(removed.tags)} if removed.tags else {}),
+    }
     if "tags" not in document.front_matter and document.front_matter:
-        assert gone.data == document.data
+        assert removed.data == document.data
 
 
 CONTENTS = st.sampled_from(
@@ -176,11 +179,9 @@ CONTENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=scale_examples(300))
 @given(documents, st.data())
-def test_an_edit_keeps_the_bytes_of_every_section_it_does_not_name(
-    document: Document, data: st.DataObject
-) -> None:
+def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st.DataObject) -> None:
     assume(document.sections)
     section = data.draw(st.sampled_from(document.sections))
     content, title = (
@@ -224,10 +225,10 @@ def test_line_numbers_count_lines(data: bytes) -> None:
 
 
 def is_spaced(later: Document, earlier: Document) -> bool:
-    """Whether a blank line came in before a heading that would else have become a part of the text."""
+    """Return True if a blank line was added before a heading that would otherwise become text."""
     if len(later.data) - len(earlier.data) != len(earlier.ending):
         return False
-    # Of two kinds of line ends beside each other, either may be that of the blank line.
+    # Of two adjacent kinds of line endings, either may be that of the blank line.
     return any(
         plain(later.data)
         == plain(earlier.data[: section.start]) + plain(earlier.ending) + plain(earlier.data[section.start :])
@@ -237,7 +238,7 @@ def is_spaced(later: Document, earlier: Document) -> bool:
 
 
 def plain(data: bytes) -> bytes:
-    """The same with line feeds at the ends of its lines."""
+    """Return a text with line feeds at the ends of its lines."""
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 

@@ -1,4 +1,4 @@
-"""Addresses as version 0.1.0 gave them, written by that version, still name their sections."""
+"""Addresses that version 0.1.0 wrote still resolve to their sections."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
 from workspace.links.fragments import find_names, find_target
 
-# Each a document, and the line of the section that 0.1.0 knew by each address.
+# Documents, each with the line of the section for each address of 0.1.0.
 WRITTEN = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
 
 
 @loop_over("number", range(len(WRITTEN)))
-def test_address_of_the_first_version_names_its_section(number: int) -> None:
+def test_first_version_address_resolves_to_its_section(number: int) -> None:
     document = Document.parse(WRITTEN[number]["document"].encode(), "a.md")
     found = {address: resolve_section(document, address).line for address in WRITTEN[number]["addresses"]}
     assert found == WRITTEN[number]["addresses"]
 
 
 @loop_over("dialect", Dialect)
-def test_link_by_an_address_of_the_first_version_leads_to_its_section(dialect: Dialect) -> None:
+def test_link_by_a_first_version_address_resolves_to_its_section(dialect: Dialect) -> None:
     document = Document.parse(WRITTEN[0]["document"].encode(), "a.md")
     for address, line in WRITTEN[0]["addresses"].items():
         place = find_target(find_names(document, dialect), address)
@@ -33,7 +33,7 @@ def test_link_by_an_address_of_the_first_version_leads_to_its_section(dialect: D
         assert document.sections[place.section or 0].line == line
 
 
-def test_present_names_come_before_those_of_the_first_version() -> None:
+def test_current_names_precede_those_of_the_first_version() -> None:
     document = Document.parse(
         b"## A { #b }\n\n## A b\n\n## C {#a--b-}\n\n## X { #y }\n\n## X {: #y }\n", "a.md"
     )

@@ -1,4 +1,4 @@
-"""A published documentation: each id is the address, and is kept by every operation, merge and fix."""
+"""A published documentation: each id is the address, and every operation, merge and fix preserves it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from tests.published import COUNT, documentation, headings_of, path_of, text_of
+from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
-from tests.workspace.validation.fixes.mending import fixers
+from tests.workspace.validation.fixes.in_memory import fixers
 from workspace.config.tables import Dialect
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
@@ -40,13 +40,13 @@ DOCUMENTS = [Document.parse(text_of(number).encode(), path_of(number)) for numbe
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """The documentation in a repository, which no test changes."""
+    """Return the documentation in a repository, which no test changes."""
     return normal(tmp_path_factory.mktemp("published") / "repo", documentation())
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Repo:
-    """Four of its files in a repository."""
+    """Return four files of the documentation in a repository."""
     return normal(tmp_path / "repo", {path_of(number): text_of(number) for number in range(4)})
 
 
@@ -58,7 +58,7 @@ def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteR
 
 
 def earlier(number: int) -> dict[str, str]:
-    """The address that version 0.1.0 derived for each published id that it did not read, by the id."""
+    """Return the address that 0.1.0 derived for each published id that it did not read, by the id."""
     found: dict[str, str] = {}
     above = ""
     for heading in headings_of(number):
@@ -87,7 +87,7 @@ def test_titles_are_clean_and_ids_are_addresses(published: Repo) -> None:
         assert resolve_section(document, f"page-{number:03}").is_preamble
 
 
-def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> None:
+def test_first_version_addresses_resolve_in_reads_and_links() -> None:
     for number, document in enumerate(DOCUMENTS):
         addresses = earlier(number)
         assert len(addresses) == 8
@@ -100,7 +100,7 @@ def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> No
 
 @pytest.mark.property
 @loop_over("by", ["id", "earlier address"])
-def test_rename_keeps_every_list(by: str) -> None:
+def test_rename_preserves_every_list(by: str) -> None:
     for number, document in enumerate(DOCUMENTS):
         now, addresses = document, earlier(number) if by != "id" else {}
         text = document.data.decode()
@@ -117,7 +117,7 @@ def test_rename_keeps_every_list(by: str) -> None:
 
 
 @pytest.mark.property
-def test_update_of_a_section_keeps_every_list() -> None:
+def test_update_of_a_section_preserves_every_list() -> None:
     for number, document in enumerate(DOCUMENTS):
         now, text = document, document.data.decode()
         for heading in headings_of(number):
@@ -130,7 +130,7 @@ def test_update_of_a_section_keeps_every_list() -> None:
         assert now.data.decode() == text
 
 
-def test_moves_keep_ids_and_lead_links(published: Repo) -> None:
+def test_moves_preserve_ids_and_update_links(published: Repo) -> None:
     snapshot = Snapshot(GitReader(published.path), published.head())
     moves = [
         MoveSection(
@@ -146,13 +146,13 @@ def test_moves_keep_ids_and_lead_links(published: Repo) -> None:
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in moved.data
         assert not find_sections_by_name(done.overlay.document(path_of(number)), f"install-{number:03}")
         assert [one.address for one in moved.sections if one.address == "first-steps"]
-        # Whoever linked to it links to where it is.
+        # A link to it leads to its new document.
         linking = next(other for other in range(COUNT) if (other * 7 + 1) % COUNT == number)
         name = path_of(number + 1).rpartition("/")[2]
         assert f"{name}#install-{number:03})".encode() in done.overlay.document(path_of(linking)).data
 
 
-def test_move_to_where_the_id_is_taken_renames_the_id_alone() -> None:
+def test_move_to_a_document_with_the_same_id_renames_it() -> None:
     files = {
         "a.md": "# A\n\n## X\n{: .wide #options }\n\n## Y { #limits .b key='#limits' }\n",
         "b.md": text_of(0),
@@ -185,7 +185,7 @@ def test_removed_section_is_restored_with_its_list(small: Repo) -> None:
     assert (small.path / path).read_text() == text
 
 
-def test_restore_of_a_renamed_section_by_its_earlier_address(small: Repo) -> None:
+def test_renamed_section_is_restored_by_its_earlier_address(small: Repo) -> None:
     path, before = path_of(2), small.head()
     write(small, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
     assert "## Getting going { #first-steps }\n" in (small.path / path).read_text()
@@ -193,7 +193,7 @@ def test_restore_of_a_renamed_section_by_its_earlier_address(small: Repo) -> Non
     assert (small.path / path).read_text() == text_of(2)
 
 
-def test_address_of_the_first_version_is_followed_through_a_rename(small: Repo) -> None:
+def test_first_version_address_is_followed_through_a_rename(small: Repo) -> None:
     path = path_of(2)
     write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     workspace = Workspace.open(small.path)
@@ -204,7 +204,7 @@ def test_address_of_the_first_version_is_followed_through_a_rename(small: Repo) 
     assert (move.path, move.fragment) == (path, "first-steps")
 
 
-def test_link_by_an_address_of_the_first_version_follows_a_rename(small: Repo) -> None:
+def test_link_by_a_first_version_address_follows_a_rename(small: Repo) -> None:
     path = path_of(2)
     small.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
     write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
@@ -212,7 +212,7 @@ def test_link_by_an_address_of_the_first_version_follows_a_rename(small: Repo) -
 
 
 @pytest.mark.property
-def test_merge_keeps_every_list() -> None:
+def test_merge_preserves_every_list() -> None:
     for number, base in enumerate(DOCUMENTS):
         ours, theirs = base, base
         for heading in headings_of(number):
@@ -229,7 +229,7 @@ def test_merge_keeps_every_list() -> None:
         assert document.data.count(b"Theirs.") == len(headings_of(number))
 
 
-def test_merge_of_lists_that_both_sides_changed() -> None:
+def test_lists_that_both_sides_changed_are_merged() -> None:
     base = "# A\n\n## X { #x }\n\n## Y\n{: #y }\n\nText.\n"
     ours = base.replace("## X { #x }", "## New X { #x }").replace("## Y", "## New Y")
     theirs = base.replace("{ #x }", "{ #x .wide }").replace("{: #y }", "{: #y .wide }")
@@ -238,7 +238,7 @@ def test_merge_of_lists_that_both_sides_changed() -> None:
     assert merged.data.decode() == ("# A\n\n## New X { #x .wide }\n\n## New Y\n{: #y .wide }\n\nText.\n")
 
 
-def test_fix_leaves_published_ids_alone() -> None:
+def test_fix_preserves_published_ids() -> None:
     files = {document.path: document.data for document in DOCUMENTS}
     found = fixers(files, "missing-anchor", "derived-anchor", "trailing-space")
     for document in DOCUMENTS:
@@ -249,7 +249,7 @@ def test_fix_leaves_published_ids_alone() -> None:
         )
 
 
-def test_fix_takes_out_what_the_first_version_wrote() -> None:
+def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
     for number, document in enumerate(DOCUMENTS):
         text, addresses = document.data.decode(), earlier(number)
         for heading in headings_of(number):

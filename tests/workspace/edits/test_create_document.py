@@ -1,4 +1,4 @@
-"""create_document: the skeleton of a type, filled with the content that is there from the beginning."""
+"""create_document: the skeleton of a type, filled with the initial content."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def create(overlay: Overlay, title: str, content: str = "", folder: str = "") ->
     return document
 
 
-def test_the_skeleton(overlay: Overlay) -> None:
+def test_created_document_has_the_skeleton_of_its_type(overlay: Overlay) -> None:
     assert create(overlay, "Search API").data.decode() == (
         "---\ntype: note\n---\n\n# Search API {#search-api}\n\n## Context {#context}\n\n## Steps {#steps}\n\n"
         "### First {#steps/first}\n\n## Links {#links}\n"
@@ -58,7 +58,7 @@ def test_content_fills_sections_and_adds_others(overlay: Overlay) -> None:
     )
 
 
-def test_content_keeps_its_attribute_lists(overlay: Overlay) -> None:
+def test_content_preserves_its_attribute_lists(overlay: Overlay) -> None:
     content = (
         "# Search API { #search }\n\n## Steps { .wide }\n\nOne by one.\n\n### Deeper {: #deep }\n\n"
         "## Links\n{: #l .no_toc }\nHere.\n\n## Other\n{: .no_toc }\n\nMore.\n"
@@ -72,7 +72,7 @@ def test_content_keeps_its_attribute_lists(overlay: Overlay) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(builtin_types()))
-def test_every_built_in_type(overlay: Overlay, name: str) -> None:
+def test_document_of_every_built_in_type_is_created(overlay: Overlay, name: str) -> None:
     kind = builtin_types()[name]
     outcome = CreateDocument(type=kind, title="Über {title}: 数据 #", content="Text.").apply(overlay, STYLE)
     document = overlay.document(outcome.path)
@@ -82,7 +82,7 @@ def test_every_built_in_type(overlay: Overlay, name: str) -> None:
     assert [section.title for section in document.sections[1:]] == wanted
 
 
-def test_a_title_that_yaml_and_markdown_would_misread(overlay: Overlay) -> None:
+def test_title_with_yaml_and_markdown_marks_is_preserved(overlay: Overlay) -> None:
     assert create(overlay, "`a` & <b>: *c* \\# #").title == "`a` & <b>: *c* \\# #".replace("`", "").replace(
         "<b>", ""
     ).replace("*", "").replace("\\", "")
@@ -118,7 +118,9 @@ def test_a_title_that_yaml_and_markdown_would_misread(overlay: Overlay) -> None:
         pytest.param("T", "x" * 10_000_001, "", "LIMIT_EXCEEDED", id="too large"),
     ],
 )
-def test_what_cannot_be_created(overlay: Overlay, title: str, content: str, folder: str, code: str) -> None:
+def test_invalid_document_is_refused(
+    overlay: Overlay, title: str, content: str, folder: str, code: str
+) -> None:
     with pytest.raises(WorkspaceError) as caught:
         create(overlay, title, content, folder)
     assert caught.value.code == code
@@ -137,11 +139,11 @@ def test_what_cannot_be_created(overlay: Overlay, title: str, content: str, fold
         (" a b ", "a b/t.md"),
     ],
 )
-def test_folders(overlay: Overlay, folder: str, path: str) -> None:
+def test_document_is_created_in_the_folder(overlay: Overlay, folder: str, path: str) -> None:
     assert create(overlay, "T", folder=folder).path == path
 
 
-def test_a_path_is_taken_within_the_batch(overlay: Overlay) -> None:
+def test_path_used_earlier_in_the_batch_is_refused(overlay: Overlay) -> None:
     create(overlay, "T", folder="New")
     for folder in ("New", "new"):
         with pytest.raises(WorkspaceError, match="already exists"):

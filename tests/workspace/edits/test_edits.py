@@ -1,4 +1,4 @@
-"""Operations, by examples: a document before, what is asked, and the document after (or the error)."""
+"""Operations, by examples: a document before, the request, and the document after (or the error)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.smoke
 
 OTHERS: tuple[type[DocumentOperation], ...] = (CompleteTask, RemoveSection, ReopenTask, TagDocument)
 FILES = ("edits.md", "tasks.md", "task_edits.md", "tags.md", "replace_text.md", "metadata.md")
-# Tested by themselves: each case is of several documents.
+# Tested separately, because each case has several documents.
 OF_SEVERAL_DOCUMENTS = ("move_section.md", "move_document.md")
 CASES = [case for file in FILES for case in read_cases(file)]
 OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTHERS)}
 
 
 def perform(case: Case) -> tuple[bytes, dict[str, object]]:
-    """The bytes after the operation of a case, and its answer."""
+    """Return the bytes after the operation of a case, and its result."""
     fields = case.json("json")
     style = Style(AnchorForm(fields.pop("anchors", "braces")), "2025-09-19")
     if "tags" in fields:
@@ -44,7 +44,7 @@ def perform(case: Case) -> tuple[bytes, dict[str, object]]:
 
 
 @loop_over("case", CASES)
-def test_an_operation(case: Case) -> None:
+def test_operation_has_the_result_of_its_example(case: Case) -> None:
     if "error" in case.fences:
         code, _, words = case.fences["error"].strip().partition(": ")
         with pytest.raises(WorkspaceError) as caught:
@@ -61,13 +61,13 @@ def test_an_operation(case: Case) -> None:
 
 
 def test_every_operation_has_an_example() -> None:
-    shown = {case.values[0].json("json")["operation"] for case in CASES}
+    covered = {case.values[0].json("json")["operation"] for case in CASES}
     for file in OF_SEVERAL_DOCUMENTS:
-        shown.update(re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8")))
-    assert shown >= set(OPERATIONS)
+        covered.update(re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8")))
+    assert covered >= set(OPERATIONS)
 
 
-def test_operations_are_values() -> None:
+def test_operations_are_documented_dataclasses() -> None:
     for operation in OPERATIONS.values():
         assert dataclasses.is_dataclass(operation)
         assert operation.__doc__

@@ -1,4 +1,4 @@
-"""Each operation on one document that has everything, with lines that end in LF and in CRLF."""
+"""Each operation on a document with every kind of block, with LF and with CRLF."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.cases import OPERATIONS, files_of, planned
+from tests.workspace.links.cases import OPERATIONS, plan_case, read_files
 from workspace.edits import CreateDocument, RemoveDocument
 
 CASES = read_cases("everything.md")
-# One has nothing before it, the other nothing after it.
+# Neither has documents both before and after it.
 WITHOUT = {CreateDocument.name, RemoveDocument.name}
 SHAPES = {
     "a setext heading": r"^\w+\n-+$",
@@ -30,7 +30,7 @@ SHAPES = {
 
 
 def with_endings(case: Case, ending: str) -> Case:
-    """A case whose documents end their lines so."""
+    """Return a case whose documents have these line endings."""
     fences = {
         fence: text.replace("\n", ending) if fence.partition(" ")[0] in ("before", "after") else text
         for fence, text in case.fences.items()
@@ -40,19 +40,19 @@ def with_endings(case: Case, ending: str) -> Case:
 
 @loop_over("ending", ["\n", "␍\n"], ids=["LF", "CRLF"])
 @loop_over("case", CASES)
-def test_an_operation(case: Case, ending: str, tmp_path: Path) -> None:
+def test_operation_has_the_result_of_its_example(case: Case, ending: str, tmp_path: Path) -> None:
     case = with_endings(case, ending)
-    plan = planned(case, tmp_path / "repo")
+    plan = plan_case(case, tmp_path / "repo")
     assert plan.steps[0].error is None
-    gone = dict.fromkeys(fence.removeprefix("gone ") for fence in case.fences if fence.startswith("gone "))
-    assert dict(plan.changes) == {**files_of(case, "after"), **gone}
+    removed = dict.fromkeys(fence.removeprefix("gone ") for fence in case.fences if fence.startswith("gone "))
+    assert dict(plan.changes) == {**read_files(case, "after"), **removed}
 
 
-def test_every_operation_is_there() -> None:
+def test_every_operation_has_a_case() -> None:
     assert {case.values[0].json("json")["operation"] for case in CASES} == set(OPERATIONS) - WITHOUT
 
 
-def test_the_document_has_everything() -> None:
+def test_document_of_each_case_has_every_shape() -> None:
     for case in CASES:
         text = case.values[0].fences["before doc.md"]
         missing = [name for name, shape in SHAPES.items() if not re.search(shape, text, re.MULTILINE)]

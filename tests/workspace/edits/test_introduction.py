@@ -1,4 +1,4 @@
-"""Documents that begin without a heading: their introduction has no line of its own, and may be empty."""
+"""Documents without a heading at the beginning, whose introduction may be empty."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ DOCUMENTS = {
 documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
 
 
-def edited(document: Document, operation: DocumentOperation) -> Document:
+def apply_operation(document: Document, operation: DocumentOperation) -> Document:
     return apply_edit(document, operation.edit(document, STYLE))
 
 
 @documents
-def test_a_section_added_and_removed_leaves_no_trace(text: str) -> None:
+def test_removing_an_added_section_restores_the_bytes(text: str) -> None:
     document = Document.parse(text.encode(), "a.md")
-    longer = edited(document, AddSection(file="a.md", title="Control plane"))
+    longer = apply_operation(document, AddSection(file="a.md", title="Control plane"))
     assert [section.address for section in longer.sections][-1] == "control-plane"
-    assert edited(longer, RemoveSection(file="a.md", slug="control-plane")).data == document.data
+    assert apply_operation(longer, RemoveSection(file="a.md", slug="control-plane")).data == document.data
 
 
 @documents
 @pytest.mark.parametrize("operation", [UpdateContent, AppendContent])
-def test_text_can_be_written_there(text: str, operation: type[UpdateContent] | type[AppendContent]) -> None:
+def test_text_is_written_into_the_introduction(
+    text: str, operation: type[UpdateContent] | type[AppendContent]
+) -> None:
     document = Document.parse(text.encode(), "a.md")
-    written = edited(document, operation(file="a.md", slug="_preamble", content="Words."))
+    written = apply_operation(document, operation(file="a.md", slug="_preamble", content="Words."))
     assert written.preamble
     assert b"Words." in written.source(written.preamble)
     assert written.title == "Architecture"
@@ -56,12 +58,15 @@ def test_text_can_be_written_there(text: str, operation: type[UpdateContent] | t
 
 
 @documents
-def test_its_title_can_be_changed(text: str) -> None:
+def test_rename_of_the_introduction_changes_the_title(text: str) -> None:
     document = Document.parse(text.encode(), "a.md")
-    assert edited(document, RenameSection(file="a.md", slug="_preamble", new_title="Plan")).title == "Plan"
+    assert (
+        apply_operation(document, RenameSection(file="a.md", slug="_preamble", new_title="Plan")).title
+        == "Plan"
+    )
 
 
-def test_an_open_fence_there_is_refused() -> None:
+def test_open_fence_in_the_introduction_is_refused() -> None:
     document = Document.parse(DOCUMENTS["a section"].encode(), "a.md")
     assert document.preamble
     start = document.preamble.start

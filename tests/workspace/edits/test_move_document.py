@@ -1,4 +1,4 @@
-"""Moved documents, and what follows a rename or a removal: the examples of `tests/cases/move_document.md`."""
+"""Moves of documents, and effects of renames and removals, by `tests/cases/move_document.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.cases import STYLE, files_of, planned
+from tests.workspace.links.cases import STYLE, plan_case, read_files
 from workspace.document.section_text import compute_digest
 from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
 from workspace.errors import WorkspaceError
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.smoke
 
 
 @loop_over("case", read_cases("move_document.md"))
-def test_what_follows_an_operation(case: Case, tmp_path: Path) -> None:
-    done = planned(case, tmp_path / "repo")
+def test_move_rename_and_removal_have_the_results_of_the_examples(case: Case, tmp_path: Path) -> None:
+    done = plan_case(case, tmp_path / "repo")
     errors = [f"{step.error.code}: {step.error.message}" for step in done.steps if step.error]
     assert errors == case.fences.get("error", "").splitlines()
-    gone = dict.fromkeys(case.fences.get("gone", "").splitlines())
-    after = {path: data.decode() for path, data in files_of(case, "after").items()}
+    removed = dict.fromkeys(case.fences.get("gone", "").splitlines())
+    after = {path: data.decode() for path, data in read_files(case, "after").items()}
     changes = {path: None if data is None else data.decode() for path, data in done.changes.items()}
-    assert changes == {**after, **gone}
+    assert changes == {**after, **removed}
     outcome = done.steps[-1].outcome
     if "answer" in case.fences:
         assert outcome is not None
@@ -47,11 +47,11 @@ def at(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def run(repo: Repo, *operations: Operation, proof: Precondition | None = None) -> Plan:
-    return plan(at(repo), operations, Mode.EACH, STYLE, proof)
+def run(repo: Repo, *operations: Operation, precondition: Precondition | None = None) -> Plan:
+    return plan(at(repo), operations, Mode.EACH, STYLE, precondition)
 
 
-def error_of(repo: Repo, operation: Operation) -> WorkspaceError:
+def find_error(repo: Repo, operation: Operation) -> WorkspaceError:
     [step] = run(repo, operation).steps
     assert step.error is not None
     assert step.error.fix
@@ -71,7 +71,7 @@ def error_of(repo: Repo, operation: Operation) -> WorkspaceError:
         (" ./a b.md ", "a b.md"),
     ],
 )
-def test_where_a_new_path_leads(repo: Repo, new_path: str, moved: str) -> None:
+def test_new_path_is_completed_with_name_and_suffix(repo: Repo, new_path: str, moved: str) -> None:
     [step] = run(repo, MoveDocument(file="README.md", new_path=new_path)).steps
     assert step.outcome is not None
     assert step.outcome.result["file"] == step.outcome.path == moved
@@ -79,7 +79,7 @@ def test_where_a_new_path_leads(repo: Repo, new_path: str, moved: str) -> None:
 
 
 @pytest.mark.parametrize("new_path", ["README.md", "./README.md", ".", "./"])
-def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_path: str) -> None:
+def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: str) -> None:
     done = run(repo, MoveDocument(file="README.md", new_path=new_path))
     [step] = done.steps
     assert (step.status, done.changes, done.summaries) == (StepStatus.DONE, {}, ())
@@ -97,7 +97,7 @@ def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_pa
         ("notes.txt", "INVALID_PATH", "a document must be a .md file"),
         ("x.MD", "INVALID_PATH", "a document must be a .md file"),
         (".hidden/x.md", "INVALID_PATH", "documents are .md files"),
-        ("kept/x.md", "INVALID_PATH", "documents are .md files"),
+        ("excluded/x.md", "INVALID_PATH", "documents are .md files"),
         ("../x.md", "INVALID_PATH", "`.` or `..`"),
         ("/x.md", "INVALID_PATH", "not relative"),
         ("", "INVALID_PATH", "empty"),
@@ -107,21 +107,21 @@ def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_pa
         (".git/x.md", "INVALID_PATH", "Git's own folder"),
     ],
 )
-def test_where_nothing_can_be_moved(repo: Repo, new_path: str, code: str, words: str) -> None:
-    repo.commit({"docyard.toml": 'exclude = ["kept/**"]\n'})
-    error = error_of(repo, MoveDocument(file="README.md", new_path=new_path))
+def test_move_to_an_invalid_path_is_refused(repo: Repo, new_path: str, code: str, words: str) -> None:
+    repo.commit({"docyard.toml": 'exclude = ["excluded/**"]\n'})
+    error = find_error(repo, MoveDocument(file="README.md", new_path=new_path))
     assert (error.code, words in error.message) == (code, True), error.message
 
 
-def test_a_document_stays_below_the_root(repo: Repo) -> None:
+def test_move_out_of_the_root_is_refused(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\n'})
-    error = error_of(repo, MoveDocument(file="guides/setup.md", new_path="setup.md"))
+    error = find_error(repo, MoveDocument(file="guides/setup.md", new_path="setup.md"))
     assert isinstance(error, InvalidPath)
     done = run(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
     assert done.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
 
 
-def test_later_operations_name_the_new_path_and_are_told_of_it(repo: Repo) -> None:
+def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
     done = run(
         repo,
         MoveDocument(file="README.md", new_path="start.md"),
@@ -138,12 +138,12 @@ def test_later_operations_name_the_new_path_and_are_told_of_it(repo: Repo) -> No
     assert done.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
 
 
-def test_a_document_over_the_limits_of_writing_can_be_moved(repo: Repo) -> None:
+def test_document_over_the_write_limits_is_moved(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\nheadings = 10\n", "many.md": "## Same\n\n" * 11})
     assert run(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status is StepStatus.DONE
 
 
-def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
+def test_move_to_other_manifest_values_gives_a_hint(repo: Repo) -> None:
     repo.commit(
         {
             "docyard.toml": "[taxonomy.scope]\n",
@@ -162,11 +162,13 @@ def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("knows", ["base", "seen_texts"])
-def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: str, is_known: bool) -> None:
+@pytest.mark.parametrize("evidence", ["base", "seen_texts"])
+def test_text_read_before_a_move_may_be_overwritten_after_it(
+    repo: Repo, evidence: str, is_known: bool
+) -> None:
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
     seen_texts, base = SeenTexts(), None
-    if is_known and knows == "base":
+    if is_known and evidence == "base":
         base = at(repo)
     elif is_known:
         for path in ("README.md", "other.md"):
@@ -177,14 +179,14 @@ def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: s
         MoveDocument(file="README.md", new_path="new.md"),
         UpdateContent(file="new.md", slug="_preamble", content="Else."),
         UpdateContent(file="other.md", slug="_preamble", content="Else."),
-        proof=Precondition(base, seen_texts),
+        precondition=Precondition(base, seen_texts),
     )
     expected = "done" if is_known else "failed"
     assert [step.status.value for step in done.steps] == ["done", expected, expected]
 
 
 @loop_over("new_path", ["readme.md", "new/place.md"])
-def test_a_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
+def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
     workspace = Workspace.open(repo.path)
     before = repo.head()
@@ -200,10 +202,12 @@ def test_a_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_pa
     assert (repo.path / "b.md").read_text() == f"[a]({new_path})\n"
 
 
-def test_a_move_carries_what_another_writer_wrote_meanwhile(repo: Repo) -> None:
+def test_move_includes_concurrent_edits_of_another_writer(repo: Repo) -> None:
     first = at(repo)
     repo.commit({"README.md": "# Example\n\nNew text.\n", "late.md": "[x](README.md)\n"})
-    done = run(repo, MoveDocument(file="README.md", new_path="new.md"), proof=Precondition(first=first))
+    done = run(
+        repo, MoveDocument(file="README.md", new_path="new.md"), precondition=Precondition(first=first)
+    )
     assert done.changes == {
         "README.md": None,
         "new.md": b"# Example\n\nNew text.\n",

@@ -1,4 +1,4 @@
-"""Moved sections: by the examples of `tests/cases/move_section.md`, and by what holds for every move."""
+"""Moves of sections, by the examples of `tests/cases/move_section.md`, and properties of every move."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.cases import STYLE, files_of, planned
+from tests.workspace.links.cases import STYLE, plan_case, read_files
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -39,15 +39,15 @@ RULES = LinkRules()
 
 
 @loop_over("case", read_cases("move_section.md"))
-def test_a_move(case: Case, tmp_path: Path) -> None:
-    done = planned(case, tmp_path / "repo")
+def test_move_has_the_result_of_its_example(case: Case, tmp_path: Path) -> None:
+    done = plan_case(case, tmp_path / "repo")
     [step] = done.steps
     if "error" in case.fences:
         assert step.error
         assert step.error.fix
         assert f"{step.error.code}: {step.error.message}" == case.fences["error"].strip()
     changed = {path: data.decode() for path, data in done.changes.items() if data is not None}
-    assert changed == {path: data.decode() for path, data in files_of(case, "after").items()}
+    assert changed == {path: data.decode() for path, data in read_files(case, "after").items()}
     if "answer" in case.fences:
         assert step.outcome
         wanted = case.json("answer")
@@ -62,7 +62,7 @@ FILES = {
 OUT = MoveSection(file="a.md", slug="errors", to_file="b.md", before="errors")
 
 
-def test_a_move_follows_what_another_writer_did(repo: Repo) -> None:
+def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     changed = {
         name: text.replace("\n\n## Errors\n", "\n\n## Errors\n\nNew.\n\n## Errors\n", 1)
@@ -77,7 +77,7 @@ def test_a_move_follows_what_another_writer_did(repo: Repo) -> None:
     }
 
 
-def test_a_place_that_is_gone_is_told(repo: Repo) -> None:
+def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
     [step] = plan(tip, [OUT], Mode.EACH, STYLE, Precondition(base=base)).steps
@@ -85,7 +85,7 @@ def test_a_place_that_is_gone_is_told(repo: Repo) -> None:
     assert step.error.code == "SECTION_NOT_FOUND"
 
 
-def test_later_operations_of_a_batch_find_it_where_it_is(repo: Repo) -> None:
+def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
     done = plan(tip, [OUT, back], Mode.EACH, STYLE)
@@ -94,7 +94,7 @@ def test_later_operations_of_a_batch_find_it_where_it_is(repo: Repo) -> None:
     assert {path: data and data.decode() for path, data in done.changes.items()} == {"a.md": first}
 
 
-def test_a_move_needs_no_proof_and_gives_none(repo: Repo) -> None:
+def test_move_requires_no_read_and_does_not_count_as_one(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unseen = UpdateContent(file="b.md", slug="errors-1", content="Other.")
     done = plan(tip, [OUT, unseen], Mode.EACH, STYLE, Precondition())
@@ -105,7 +105,7 @@ def test_a_move_needs_no_proof_and_gives_none(repo: Repo) -> None:
 
 @st.composite
 def tidy(draw: st.DrawFn) -> str:
-    """A document whose levels skip none, its sections parted in any way."""
+    """Draw a document without skipped levels, with any blank lines between sections."""
     gap = st.sampled_from(["\n", "\n\n", "\n\n\n", "\n \n"])
     text = draw(st.sampled_from(["# Title\n\n", "---\ntitle: T\n---\n\n", "# Title\n\nWords.\n\n"]))
     level = 1
@@ -123,7 +123,7 @@ def tidy(draw: st.DrawFn) -> str:
 
 
 def move(source: Document, section: Section, target: Document, place: TargetPosition) -> MovedSection | None:
-    """The documents after a move; None where the section stands there already."""
+    """Return the documents after a move; None if the section is there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
     return move_section(source, section, target, place, FORMS, RULES)
@@ -141,9 +141,9 @@ def any_place(draw: Callable[..., Any], target: Document, moved: Section | None)
     return find_target_position(target, parent, before, after, moved)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(st.data())
-def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
+def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
     ending = data.draw(st.sampled_from(["\n", "\n", "\r\n"]))
     texts = [data.draw(tidy()).replace("\n", ending).encode() for _ in range(2)]
     source, other = (Document.parse(text, path) for text, path in zip(texts, ("a.md", "b.md"), strict=True))
@@ -159,29 +159,29 @@ def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
     parent = None if section.parent is None else source.sections[section.parent]
     siblings = source.children(parent)
     index = siblings.index(section)
-    beside = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
+    neighbor = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
     keys: list[str | None] = [None, None, None]
-    if beside:
-        path, offset = there.offset_map.place(source.path, beside.heading_start) or ("", 0)
+    if neighbor:
+        path, offset = there.offset_map.place(source.path, neighbor.heading_start) or ("", 0)
         home = there.target if path == there.target.path else there.source
-        kind = 0 if beside is parent else 1 if index + 1 < len(siblings) else 2
+        kind = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
         keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
     now = there.target if target is source else there.source
     back = find_target_position(now, keys[0], keys[1], keys[2], there.section if target is source else None)
-    home_again = move_section(there.target, there.section, now, back, FORMS, RULES)
-    assert plain(home_again.target) == source.data
+    returned = move_section(there.target, there.section, now, back, FORMS, RULES)
+    assert plain(returned.target) == source.data
     if target is not source:
-        assert plain(home_again.source) == target.data
+        assert plain(returned.source) == target.data
 
 
 def plain(document: Document) -> bytes:
-    """A document's bytes without anchors in braces."""
+    """Return a document's bytes without anchors in braces."""
     return re.sub(rb" \{#[^{}\s]+\}", b"", document.data)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(st.data())
-def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
+def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
     source, other = (Document.parse(data.draw(documents.texts()), path) for path in ("a.md", "b.md"))
     target = data.draw(st.sampled_from([source, other]))
     assume(movable(source))
@@ -201,19 +201,19 @@ def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
     for document in {source.path: source, target.path: target}.values():
         for item in document.sections:
             is_moved = document is source and item.position in below
-            twin = twin_of(moved, now, document, item)
-            # A document that does not begin with its title has that of its first H1.
-            assert twin.title == item.title or not item.has_heading
-            assert (twin.level - item.level) == (place.level - section.level if is_moved else 0)
+            moved_item = find_moved(moved, now, document, item)
+            # The title of a document without a heading at the beginning is its first H1.
+            assert moved_item.title == item.title or not item.has_heading
+            assert (moved_item.level - item.level) == (place.level - section.level if is_moved else 0)
             if len(document.sections_by_address(item.address)) == 1 and (document is target or not is_moved):
-                assert twin.address == item.address
+                assert moved_item.address == item.address
             if is_moved and document.ending == target.ending:
-                words = now[target.path].data[twin.body : twin.end].strip()
+                words = now[target.path].data[moved_item.body : moved_item.end].strip()
                 assert words.startswith(document.data[item.body : item.end].strip())
 
 
-def twin_of(moved: MovedSection, now: dict[str, Document], document: Document, item: Section) -> Section:
-    """Where a section is after a move."""
+def find_moved(moved: MovedSection, now: dict[str, Document], document: Document, item: Section) -> Section:
+    """Return the section of the result that a section became."""
     if not item.has_heading:
         preamble = now[document.path].preamble
         assert preamble is not None
@@ -221,7 +221,9 @@ def twin_of(moved: MovedSection, now: dict[str, Document], document: Document, i
     place = moved.offset_map.place(document.path, item.heading_start)
     assert place is not None
     return next(
-        twin for twin in now[place[0]].sections if twin.heading_start == place[1] and twin.has_heading
+        moved_item
+        for moved_item in now[place[0]].sections
+        if moved_item.heading_start == place[1] and moved_item.has_heading
     )
 
 
@@ -238,9 +240,9 @@ PARTS = (
 )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(st.data())
-def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
+def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> None:
     body = st.lists(st.sampled_from(PARTS), max_size=3).map("\n\n".join)
     bodies = [data.draw(body) for _ in range(5)]
     source = Document.parse("# A\n\n{}\n\n## X\n\n{}\n\n## Y\n\n{}\n".format(*bodies[:3]).encode(), "a.md")
@@ -253,17 +255,17 @@ def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
     known = {source.path: source, target.path: target}
     now = {source.path: moved.source, target.path: moved.target}
     for path, document in known.items():
-        for start, destination in uses(document):
+        for start, destination in read_references(document):
             place_now = moved.offset_map.place(path, start)
             assert place_now is not None
-            assert (place_now[1], destination) in uses(now[place_now[0]])
+            assert (place_now[1], destination) in read_references(now[place_now[0]])
     if not moved.linked:
-        assert sum(len(uses(item)) for item in known.values()) == sum(
-            len(uses(item)) for item in now.values()
+        assert sum(len(read_references(item)) for item in known.values()) == sum(
+            len(read_references(item)) for item in now.values()
         )
 
 
-def uses(document: Document) -> list[tuple[int, str]]:
-    """Where references stand, and where they lead."""
+def read_references(document: Document) -> list[tuple[int, str]]:
+    """Return the positions of references, and their destinations."""
     links = read_cached_links(document).links
     return [(link.start, link.destination) for link in links if link.kind is LinkKind.REFERENCE]

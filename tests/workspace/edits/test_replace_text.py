@@ -1,4 +1,4 @@
-"""Text replaced: exactly what was quoted, as often as was said, in sections that stay what they are."""
+"""replace_text: exactly the quoted text, as often as requested, without changes of sections."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ Use apt.
 
 
 def outline(document: Document) -> list[tuple[str, int]]:
-    """Address and level of every section with a heading."""
+    """Return address and level of every section with a heading."""
     return [(item.address, item.level) for item in document.sections if item.has_heading]
 
 
-def refusal(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
-    """The error for a text that does not stand there as often as was said."""
+def match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
+    """Return the error for a text that does not occur as often as requested."""
     with pytest.raises(MatchCount) as caught:
         revised(Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields))  # type: ignore[arg-type]
     return caught.value
 
 
 @given(documents, st.data())
-def test_what_is_quoted_is_replaced_and_can_be_put_back(document: Document, data: st.DataObject) -> None:
+def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, data: st.DataObject) -> None:
     body = document.text(document.front_matter_end, len(document.data))
     assume(body.strip() and "\ufffd" not in body and "\0" not in body)
     start = data.draw(st.integers(0, len(body) - 1))
@@ -76,7 +76,7 @@ def test_what_is_quoted_is_replaced_and_can_be_put_back(document: Document, data
 
 
 @given(documents, st.data())
-def test_sections_stay_whatever_is_written(document: Document, data: st.DataObject) -> None:
+def test_replacement_of_any_text_preserves_the_sections(document: Document, data: st.DataObject) -> None:
     lines = document.text(document.front_matter_end, len(document.data)).splitlines()
     assume(lines)
     old = data.draw(st.sampled_from(lines))
@@ -92,17 +92,17 @@ def test_sections_stay_whatever_is_written(document: Document, data: st.DataObje
     assert outline(changed) == outline(document)
 
 
-def test_all_places_are_told() -> None:
-    error = refusal("Use apt")
+def test_count_mismatch_error_lists_all_lines() -> None:
+    error = match_error("Use apt")
     assert error.details["matches"] == 3
     assert error.details["lines"] == [7, 12, 16]
     assert error.fix.endswith("or set count to 3.")
-    error = refusal("Use apt", count=4)
+    error = match_error("Use apt", count=4)
     assert error.fix == "Set count to 3."
 
 
-def test_of_very_many_places_the_first_are_told() -> None:
-    error = refusal("a", "a\n" * 10_000)
+def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
+    error = match_error("a", "a\n" * 10_000)
     assert error.details["matches"] == 10_000
     assert error.details["lines"] == [*range(1, 51)]
     assert error.message.endswith("lines 1, 2, 3, 4, 5, …")
@@ -119,26 +119,26 @@ def test_of_very_many_places_the_first_are_told() -> None:
         ("nothing of the kind at all", {}, "quote the text exactly", []),
     ],
 )
-def test_what_may_be_meant_is_said(
+def test_text_not_found_error_suggests_similar_lines(
     old: str, fields: dict[str, object], words: str, near: list[int] | None
 ) -> None:
-    error = refusal(old, **fields)
+    error = match_error(old, **fields)
     assert words in error.fix
     assert error.details.get("near") == near
     assert "INSTALL" not in error.message + error.fix
 
 
-def test_a_quotation_matches_whatever_ends_the_lines() -> None:
+def test_quoted_text_matches_any_line_ending() -> None:
     document = Document.parse(b"a\rb\r\nc\nd\r\n", FILE)
     assert revised(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
 
 
-def test_the_answer_is_of_the_text_before() -> None:
+def test_result_has_the_lines_before_the_replacement() -> None:
     document = Document.parse(b"# D\n\na\na\n\n## E\n\na\n", FILE)
     _, edit = ReplaceText(file=FILE, old="a\n", new="b\nb\n", count=3).revise(document, STYLE)
     assert edit.result == {"replaced": 3, "lines": [3, 4, 8], "slug": "_preamble"}
 
 
-def test_a_repetitive_text_is_searched_once() -> None:
+def test_repetitive_text_is_searched_fast() -> None:
     document = Document.parse(b"a" * 200_000 + b"\n", FILE)
-    assert refusal("a" * 50_000 + "b", document.data.decode()).details["matches"] == 0
+    assert match_error("a" * 50_000 + "b", document.data.decode()).details["matches"] == 0

@@ -1,4 +1,4 @@
-"""Restoring and undoing: by the examples of `tests/cases/restore.md`, and across documents and writers."""
+"""Restore and undo, by the examples of `tests/cases/restore.md`, and across documents and writers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DOC = "doc.md"
 def run(
     repo: Repo, *operations: Operation, base: str | None = None, seen_texts: SeenTexts | None = None
 ) -> PlanStep:
-    """The last step of a call; what it changes is in the work tree afterwards."""
+    """Write operations, and return the last step; its changes are in the work tree."""
     workspace = Workspace.open(repo.path, durable=False)
     done = workspace.write(
         operations,
@@ -47,29 +47,29 @@ def files(repo: Repo) -> dict[str, str]:
 
 
 @loop_over("case", read_cases("restore.md"))
-def test_an_example(case: Case, tmp_path: Path) -> None:
+def test_restore_has_the_result_of_its_example(case: Case, tmp_path: Path) -> None:
     repo = unborn(tmp_path / "repo")
     commits = {
         name: repo.commit({DOC: case.data(name)})
         for name in ("then", "meanwhile", "now")
         if name in case.fences
     }
-    asked = case.json("json")
+    request = case.json("json")
     operation: Operation
-    if asked.pop("undo", False):
-        operation = Undo(commit=commits.get("meanwhile", commits["now"]), **asked)
+    if request.pop("undo", False):
+        operation = Undo(commit=commits.get("meanwhile", commits["now"]), **request)
         step = run(repo, operation)
-    elif "slug" in asked:
-        step = run(repo, RestoreSection(file=DOC, commit=commits["then"], **asked), base=repo.head())
+    elif "slug" in request:
+        step = run(repo, RestoreSection(file=DOC, commit=commits["then"], **request), base=repo.head())
     else:
         step = run(repo, RestoreDocument(file=DOC, commit=commits["then"]), base=repo.head())
     if "error" in case.fences:
         assert step.error
         assert step.error.fix
-        told = f"{step.error.code}: {step.error.message}"
+        message = f"{step.error.code}: {step.error.message}"
         for name, commit in commits.items():
-            told = told.replace(commit[:7], name.upper())
-        assert told == case.fences["error"].strip()
+            message = message.replace(commit[:7], name.upper())
+        assert message == case.fences["error"].strip()
     else:
         assert step.outcome, step.error
         assert step.outcome.is_change == ("after" in case.fences)
@@ -79,12 +79,10 @@ def test_an_example(case: Case, tmp_path: Path) -> None:
     assert repo.status() == ""
 
 
-GUIDE = (
-    "# Guide\n\nWelcome to all of it.\n\n## Setup\n\nSteps that are told.\n\n## Usage\n\nRun it and see.\n"
-)
+GUIDE = "# Guide\n\nWelcome to all of it.\n\n## Setup\n\nSteps in order.\n\n## Usage\n\nRun it and see.\n"
 
 
-def test_a_removed_document_comes_back_with_its_bytes(tmp_path: Path) -> None:
+def test_removed_document_is_restored_byte_for_byte(tmp_path: Path) -> None:
     text = "---\r\nkey: v\r\n---\r\n\r\n# A\r\n\r\nText."
     repo = normal(tmp_path / "repo", {"folder/a.md": text, "b.md": "# B\n"})
     there = repo.head()
@@ -95,7 +93,7 @@ def test_a_removed_document_comes_back_with_its_bytes(tmp_path: Path) -> None:
     assert files(repo)["folder/a.md"] == text
 
 
-def test_a_renamed_document_is_found_by_its_path_of_now(tmp_path: Path) -> None:
+def test_renamed_document_is_restored_at_its_current_path(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     then = repo.head()
     repo.git("mv", "a.md", "b.md")
@@ -107,7 +105,7 @@ def test_a_renamed_document_is_found_by_its_path_of_now(tmp_path: Path) -> None:
     assert files(repo) == {"b.md": GUIDE}
 
 
-def test_by_its_old_path_a_renamed_document_is_not_made_twice(tmp_path: Path) -> None:
+def test_restore_at_the_old_path_after_a_rename_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     then = repo.head()
     repo.git("mv", "a.md", "b.md")
@@ -118,7 +116,7 @@ def test_by_its_old_path_a_renamed_document_is_not_made_twice(tmp_path: Path) ->
     assert step.error.details["candidates"] == ["b.md"]
 
 
-def test_another_document_at_the_old_path_is_not_overwritten(tmp_path: Path) -> None:
+def test_restore_does_not_overwrite_another_document_at_the_path(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     then = repo.head()
     repo.git("mv", "a.md", "b.md")
@@ -130,7 +128,7 @@ def test_another_document_at_the_old_path_is_not_overwritten(tmp_path: Path) -> 
     assert "'b.md'" in step.error.message
 
 
-def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
+def test_restore_over_unread_text_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
     then = repo.head()
     repo.commit({DOC: GUIDE.replace("Steps", "Unread steps")})
@@ -147,45 +145,45 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
     assert files(repo) == {DOC: GUIDE}
 
 
-def test_a_section_comes_back_from_the_document_that_it_stood_in(tmp_path: Path) -> None:
-    moved = "## Setup\n\nSteps that are told.\n\n"
+def test_section_is_restored_from_its_earlier_document(tmp_path: Path) -> None:
+    moved = "## Setup\n\nSteps in order.\n\n"
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n## Last\n\nEnd.\n"})
     then = repo.head()
     repo.commit({"a.md": GUIDE.replace(moved, ""), "b.md": f"# B\n\n{moved}## Last\n\nEnd.\n"})
-    repo.commit({"b.md": f"# B\n\n{moved.replace('told', 'changed')}## Last\n\nEnd.\n"})
+    repo.commit({"b.md": f"# B\n\n{moved.replace('in order', 'changed')}## Last\n\nEnd.\n"})
     step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then), base=repo.head())
     assert step.outcome, step.error
     assert step.outcome.result["was"] == {"file": "a.md", "slug": "setup"}
     assert files(repo)["b.md"] == f"# B\n\n{moved}## Last\n\nEnd.\n"
 
 
-def test_a_removed_section_of_a_renamed_document(tmp_path: Path) -> None:
+def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     then = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
-    repo.commit({"b.md": GUIDE.replace("## Setup\n\nSteps that are told.\n\n", "")})
+    repo.commit({"b.md": GUIDE.replace("## Setup\n\nSteps in order.\n\n", "")})
     step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then))
     assert step.outcome, step.error
     assert files(repo) == {"b.md": GUIDE}
 
 
-def test_two_writers(tmp_path: Path) -> None:
-    """What another writer commits while an undo is planned stays, and what it undoes is looked at again."""
+def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> None:
+    """A commit during the plan of an undo is preserved, and the undo is planned again."""
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
     changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
     theirs = UpdateContent(file=DOC, slug="usage", content="Do not run it.")
-    step = run(repo, Interrupted(_writer(repo, theirs)), Undo(commit=changed))
+    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
     assert step.outcome, step.error
     assert files(repo) == {DOC: GUIDE.replace("Run it and see.", "Do not run it.")}
 
 
-def test_two_writers_of_one_section(tmp_path: Path) -> None:
+def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
     then = repo.head()
     changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
     theirs = UpdateContent(file=DOC, slug="setup", content="Theirs.")
-    step = run(repo, Interrupted(_writer(repo, theirs)), Undo(commit=changed))
+    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
     assert step.error
     assert step.error.code == "CONFLICT"
     conflicts = step.error.details["conflicts"]
@@ -195,13 +193,13 @@ def test_two_writers_of_one_section(tmp_path: Path) -> None:
     restored = RestoreSection(file=DOC, slug="setup", commit=then)
     other = UpdateContent(file=DOC, slug="setup", content="Theirs again.")
     base = repo.head()
-    step = run(repo, Interrupted(_writer(repo, other)), restored, base=base)
+    step = run(repo, Interrupted(_make_writer(repo, other)), restored, base=base)
     assert step.error
     assert step.error.code == "CONFLICT"
     assert "Theirs again." in files(repo)[DOC]
 
 
-def _writer(repo: Repo, operation: Operation) -> Callable[[], object]:
+def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     def write() -> None:
         other = Workspace.open(repo.path, durable=False)
         assert other.write(
@@ -211,7 +209,7 @@ def _writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     return write
 
 
-def test_a_move_of_a_document_is_taken_back_with_what_others_wrote_since(tmp_path: Path) -> None:
+def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
     repo.git("mv", "a.md", "c.md")
     moved = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
@@ -225,7 +223,7 @@ def test_a_move_of_a_document_is_taken_back_with_what_others_wrote_since(tmp_pat
     }
 
 
-def test_a_document_that_was_renamed_since_is_undone_where_it_is(tmp_path: Path) -> None:
+def test_undo_applies_to_a_later_renamed_document(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     changed = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
     repo.git("mv", "a.md", "b.md")
@@ -235,14 +233,14 @@ def test_a_document_that_was_renamed_since_is_undone_where_it_is(tmp_path: Path)
     assert files(repo) == {"b.md": GUIDE}
 
 
-def test_a_section_that_was_moved_between_documents_goes_back_in_both_or_none(tmp_path: Path) -> None:
-    part = "## Setup\n\nSteps that are told.\n\n"
+def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> None:
+    part = "## Setup\n\nSteps in order.\n\n"
     rest = "# B\n\nText.\n\n"
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{rest}## End\n", "c.md": "# C\n"})
     moved = repo.commit(
         {"a.md": GUIDE.replace(part, ""), "b.md": f"{rest}{part}## End\n", "c.md": "# C\n\nNew.\n"}
     )
-    later = repo.commit({"b.md": f"{rest}{part.replace('told', 'changed')}## End\n"})
+    later = repo.commit({"b.md": f"{rest}{part.replace('in order', 'changed')}## End\n"})
     step = run(repo, Undo(commit=moved))
     assert step.error
     assert step.error.code == "CONFLICT"
@@ -250,7 +248,7 @@ def test_a_section_that_was_moved_between_documents_goes_back_in_both_or_none(tm
     assert step.outcome, step.error
     assert files(repo) == {
         "a.md": GUIDE.replace(part, ""),
-        "b.md": f"{rest}{part.replace('told', 'changed')}## End\n",
+        "b.md": f"{rest}{part.replace('in order', 'changed')}## End\n",
         "c.md": "# C\n",
     }
     clashes = step.outcome.result["conflicts"]
@@ -259,7 +257,7 @@ def test_a_section_that_was_moved_between_documents_goes_back_in_both_or_none(tm
     assert later in [commit for item in clashes for commit in item.get("commits", ())]
 
 
-def test_moves_that_wait_for_one_another(tmp_path: Path) -> None:
+def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:
     other = GUIDE.replace("that", "which").replace("Guide", "Other")
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other})
     repo.git("mv", "b.md", "c.md")
@@ -270,7 +268,7 @@ def test_moves_that_wait_for_one_another(tmp_path: Path) -> None:
     assert files(repo) == {"a.md": GUIDE, "b.md": other}
 
 
-def test_the_first_commit_removes_what_it_made(tmp_path: Path) -> None:
+def test_undo_of_the_first_commit_removes_its_documents(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
     first = repo.head()
     repo.commit({"b.md": "# B\n"})
@@ -280,7 +278,7 @@ def test_the_first_commit_removes_what_it_made(tmp_path: Path) -> None:
     assert step.outcome.result["left_alone"] == ["run.sh"]
 
 
-def test_a_merge_is_not_undone(tmp_path: Path) -> None:
+def test_undo_of_a_merge_commit_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     repo.git("switch", "-qc", "side")
     repo.commit({"b.md": "# B\n"})
@@ -292,7 +290,7 @@ def test_a_merge_is_not_undone(tmp_path: Path) -> None:
     assert step.error.code == "MERGE_COMMIT"
 
 
-def test_a_commit_of_another_branch_is_not_undone(tmp_path: Path) -> None:
+def test_undo_of_a_commit_of_another_branch_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     repo.git("switch", "-qc", "side")
     side = repo.commit({"b.md": "# B\n"})
@@ -305,7 +303,7 @@ def test_a_commit_of_another_branch_is_not_undone(tmp_path: Path) -> None:
     assert files(repo)["b.md"] == "# B\n"
 
 
-def test_the_last_commit_of_a_shallow_clone_is_not_undone(tmp_path: Path) -> None:
+def test_undo_of_the_oldest_shallow_commit_is_refused(tmp_path: Path) -> None:
     source = normal(tmp_path / "source", {"a.md": GUIDE})
     source.commit({"b.md": "# B\n"})
     source.git("clone", "-q", "--depth", "1", f"file://{source.path}", str(tmp_path / "clone"))
@@ -327,7 +325,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
     ],
     ids=["a pointer of Git LFS", "over the limit"],
 )
-def test_a_version_that_cannot_be_read(tmp_path: Path, then: str, code: str) -> None:
+def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, then: str, code: str) -> None:
     repo = normal(tmp_path / "repo", {DOC: then, "docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
     old = repo.head()
     repo.commit({DOC: GUIDE})
@@ -340,7 +338,7 @@ def test_a_version_that_cannot_be_read(tmp_path: Path, then: str, code: str) -> 
         assert step.error.code == code
 
 
-def test_what_was_a_link_or_a_folder_then(tmp_path: Path) -> None:
+def test_restore_of_a_former_link_or_folder_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
     (repo.path / "c.md").symlink_to("b.txt")
     old = repo.commit({})
@@ -352,7 +350,7 @@ def test_what_was_a_link_or_a_folder_then(tmp_path: Path) -> None:
         assert step.error.code == "NOT_AT_REF"
 
 
-def test_settings_of_then_do_not_count(tmp_path: Path) -> None:
+def test_restore_uses_current_settings(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'})
     old = repo.head()
     repo.commit({DOC: "# Other\n", "docyard.toml": ""})

@@ -1,4 +1,4 @@
-"""A text as a person edited it: only the lines that they changed have other bytes."""
+"""rewrite_text: only the lines that a person changed have other bytes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MIXED = (
 )
 
 
-def rewritten(data: bytes, slug: str | None, old: str, new: str) -> bytes:
-    """The bytes of a document after a person exchanged words in the text of a section."""
+def rewrite(data: bytes, slug: str | None, old: str, new: str) -> bytes:
+    """Return the bytes of a document after a replacement in the text of a section."""
     document = Document.parse(data, FILE)
     seen = read_editable_text(document, document.section_by_key(slug) if slug else None)
     assert old in seen
@@ -33,8 +33,8 @@ def rewritten(data: bytes, slug: str | None, old: str, new: str) -> bytes:
 
 
 @loop_over("slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"])
-def test_a_text_that_stays_changes_nothing(slug: str | None) -> None:
-    assert rewritten(MIXED, slug, "", "") == MIXED
+def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
+    assert rewrite(MIXED, slug, "", "") == MIXED
 
 
 @loop_over(
@@ -50,10 +50,10 @@ def test_a_text_that_stays_changes_nothing(slug: str | None) -> None:
     ],
     ids=["word", "more", "less", "other ending", "no last newline", "front matter", "heading"],
 )
-def test_only_the_lines_that_were_changed_have_other_bytes(
+def test_only_changed_lines_have_other_bytes(
     slug: str | None, old: str, new: str, was: bytes, now: bytes
 ) -> None:
-    assert rewritten(MIXED, slug, old, new) == MIXED.replace(was, now, 1)
+    assert rewrite(MIXED, slug, old, new) == MIXED.replace(was, now, 1)
 
 
 @loop_over(
@@ -64,29 +64,29 @@ def test_only_the_lines_that_were_changed_have_other_bytes(
     ],
     ids=["moved", "among many new ones"],
 )
-def test_a_line_that_is_not_utf_8_stays_wherever_it_is(old: bytes, new: bytes) -> None:
+def test_moved_line_that_is_not_utf_8_is_preserved(old: bytes, new: bytes) -> None:
     seen, text = (data.decode("utf-8", "replace").strip() for data in (old, new))
-    assert rewritten(b"## A\n\n" + old, "a", seen, text) == b"## A\n\n" + new
+    assert rewrite(b"## A\n\n" + old, "a", seen, text) == b"## A\n\n" + new
 
 
-def test_headings_may_come_with_the_text_as_they_were_written() -> None:
-    data = rewritten(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
+def test_new_headings_are_written_unchanged() -> None:
+    data = rewrite(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
     assert data == b"# T\n\n## A\n\nText.\n\n### New\n\nMore.\n\n## B\n"
 
 
-def test_a_fence_may_go_and_leave_a_heading_behind() -> None:
+def test_removed_fence_may_leave_a_heading() -> None:
     document = Document.parse(b"# T\n\n## A\n\n```\n### x\n```\n\n## B\n", FILE)
     operation = RewriteText(file=FILE, slug="a", seen="```\n### x\n```", text="### x")
     assert revised(document, operation).data == b"# T\n\n## A\n\n### x\n\n## B\n"
 
 
-def test_a_fence_that_stays_open_is_refused() -> None:
+def test_open_fence_is_refused() -> None:
     document = Document.parse(b"# T\n\n## A\n\nText.\n\n## B\n", FILE)
     with pytest.raises(StructureChanged):
         revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="```\nText."))
 
 
-def test_a_text_that_was_changed_by_others_is_a_conflict_with_all_three() -> None:
+def test_concurrent_change_is_a_conflict_with_all_three_texts() -> None:
     document = Document.parse(b"# T\n\n## A\n\nTheirs.\n", FILE)
     with pytest.raises(ConcurrentChange) as caught:
         revised(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
@@ -94,7 +94,7 @@ def test_a_text_that_was_changed_by_others_is_a_conflict_with_all_three() -> Non
 
 
 @loop_over("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])
-def test_a_section_may_be_emptied_and_filled_again(text: str) -> None:
+def test_section_can_be_emptied_and_filled_again(text: str) -> None:
     first = b"# T\n\n## A\n\nText.\n\n## B\n"
     document = Document.parse(first, FILE)
     emptied = revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
@@ -103,26 +103,26 @@ def test_a_section_may_be_emptied_and_filled_again(text: str) -> None:
     assert filled.data == first
 
 
-def test_a_document_is_not_emptied() -> None:
+def test_emptying_a_document_is_refused() -> None:
     with pytest.raises(InvalidContent):
         revised(Document.parse(b"Text.\n", FILE), RewriteText(file=FILE, seen="Text.", text=""))
 
 
-def test_an_empty_document_may_be_filled() -> None:
+def test_empty_document_can_be_filled() -> None:
     assert (
         revised(Document.parse(b"", FILE), RewriteText(file=FILE, seen="", text="# A\n\nb")).data
         == b"# A\n\nb"
     )
 
 
-def test_text_that_no_file_can_hold_is_refused() -> None:
+def test_text_with_a_nul_is_refused() -> None:
     document = Document.parse(b"# T\n\n## A\n\nText.\n", FILE)
     with pytest.raises(InvalidContent):
         revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="a\0b"))
 
 
 @given(documents, st.data())
-def test_whatever_is_edited_reads_as_it_was_typed(document: Document, data: st.DataObject) -> None:
+def test_edited_text_is_read_back_unchanged(document: Document, data: st.DataObject) -> None:
     section = data.draw(st.sampled_from([*document.sections, None]))
     seen = read_editable_text(document, section)
     lines = seen.split("\n")

@@ -1,4 +1,4 @@
-"""What holds for every edit of a task, whatever document it stands in."""
+"""Properties of every edit of a task, in any document."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MARK = re.compile(rb"^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
 Words = tuple[str, bool, tuple[tuple[str, str], ...]]
 
 
-def tasks_of(document: Document) -> list[str]:
-    """The addresses of all tasks."""
+def list_addresses(document: Document) -> list[str]:
+    """Return the addresses of all tasks."""
     return [
         format_task_address(section, task)
         for section in document.sections
@@ -36,7 +36,7 @@ def tasks_of(document: Document) -> list[str]:
 
 
 def words(document: Document, without: Task | None = None) -> list[Words]:
-    """What every task says, but one and those below it."""
+    """Return the contents of every task, except one and its subtasks."""
     return [
         (task.title, task.is_done, tuple((field.name, field.value) for field in task.fields))
         for task in document.all_tasks
@@ -44,13 +44,13 @@ def words(document: Document, without: Task | None = None) -> list[Words]:
     ]
 
 
-def spoken(data: bytes) -> list[bytes]:
-    """All that is not white space, in order."""
+def read_words(data: bytes) -> list[bytes]:
+    """Return the words of a text, in order."""
     return data.removeprefix(BOM).split()
 
 
 def lines(data: bytes) -> Counter[bytes]:
-    """The lines that say something, in any order, without their indentation and list marks."""
+    """Count the lines with text, without their indentation and list marks."""
     found = (_MARK.sub(b"", line) for line in data.removeprefix(BOM).splitlines())
     return Counter(line for line in found if line)
 
@@ -59,8 +59,8 @@ task_lists = documents.filter(lambda document: bool(document.all_tasks))
 
 
 @given(task_lists, st.data())
-def test_removing_a_task_takes_its_lines_and_no_others(document: Document, data: st.DataObject) -> None:
-    slug = data.draw(st.sampled_from(tasks_of(document)))
+def test_removing_a_task_removes_only_its_lines(document: Document, data: st.DataObject) -> None:
+    slug = data.draw(st.sampled_from(list_addresses(document)))
     _, task = resolve_task(document, slug)
     try:
         changed = revised(document, RemoveTask(file=FILE, slug=slug))
@@ -68,13 +68,14 @@ def test_removing_a_task_takes_its_lines_and_no_others(document: Document, data:
         return
     assert words(changed) == words(document, task)
     left = document.data[: task.start] + document.data[task.end :]
-    assert spoken(changed.data) == spoken(left)
-    assert len(changed.data) <= len(left)
+    assert read_words(changed.data) == read_words(left)
+    # Of two kinds of line endings, either may remain at the end.
+    assert len(changed.data.replace(b"\r\n", b"\n")) <= len(left.replace(b"\r\n", b"\n"))
 
 
 @given(task_lists, st.data())
-def test_moving_a_task_keeps_every_word(document: Document, data: st.DataObject) -> None:
-    slug, other = (data.draw(st.sampled_from(tasks_of(document))) for _ in range(2))
+def test_moving_a_task_preserves_every_word(document: Document, data: st.DataObject) -> None:
+    slug, other = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
     places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
     try:
         changed, edit = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places))).revise(
@@ -89,16 +90,16 @@ def test_moving_a_task_keeps_every_word(document: Document, data: st.DataObject)
 
 
 @given(task_lists, st.data())
-def test_adding_a_task_and_removing_it_gives_back_the_words(document: Document, data: st.DataObject) -> None:
-    beside = data.draw(st.sampled_from(tasks_of(document)))
-    section, _ = resolve_task(document, beside)
+def test_removing_an_added_task_restores_the_words(document: Document, data: st.DataObject) -> None:
+    neighbor = data.draw(st.sampled_from(list_addresses(document)))
+    section, _ = resolve_task(document, neighbor)
     try:
-        add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="that it is gone")
+        add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
         changed, edit = add.revise(document, STYLE)
         back = revised(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
     except StructureChanged:
         return
-    assert spoken(back.data) == spoken(document.data)
+    assert read_words(back.data) == read_words(document.data)
 
 
 titles = st.sampled_from([None, "Another title", "[x] `b` c", "数据"])
@@ -106,10 +107,10 @@ values = st.sampled_from([None, "", "One line", "two  words\nover lines", "数�
 
 
 @given(task_lists, titles, st.tuples(values, values, values), st.data())
-def test_updating_a_task_changes_what_is_given_and_nothing_else(
+def test_updating_a_task_changes_only_the_given_fields(
     document: Document, title: str | None, texts: tuple[str | None, ...], data: st.DataObject
 ) -> None:
-    slug = data.draw(st.sampled_from(tasks_of(document)))
+    slug = data.draw(st.sampled_from(list_addresses(document)))
     _, task = resolve_task(document, slug)
     given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
     update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
@@ -140,31 +141,31 @@ tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
 )
 
 
-def written(number: str, task: tuple[list[str], list[Any]], indent: str) -> list[str]:
-    """The lines of a task, its sub-items or the tasks below it; its title is its number."""
+def format_task(number: str, task: tuple[list[str], list[Any]], indent: str) -> list[str]:
+    """Return the lines of a task, and of its fields or subtasks; its title is its number."""
     fields, below = task
     lines = [f"{indent}- [ ] Task {number}", *(f"{indent}  - {field}" for field in fields)]
     for place, item in enumerate(below):
-        lines += written(f"{number}.{place}", item, indent + "  ")
+        lines += format_task(f"{number}.{place}", item, indent + "  ")
     return lines
 
 
 @st.composite
 def tidy(draw: st.DrawFn) -> Document:
-    """Sections of lists that are written in one way, each of two tasks at least."""
+    """Draw sections with lists in one style, each of at least two tasks."""
     text = ["# Title", ""]
     for section in range(draw(st.integers(1, 3))):
         text += [f"## Section {section}", ""]
         for place, task in enumerate(draw(st.lists(tidy_tasks, min_size=2, max_size=3))):
-            text += written(f"{section}.{place}", task, "")
+            text += format_task(f"{section}.{place}", task, "")
         text += [""]
     ending = draw(st.sampled_from(["\n", "\r\n"]))
     return Document.parse(ending.join(text[: -1 if draw(st.booleans()) else None]).encode(), FILE)
 
 
 @given(tidy(), st.data())
-def test_a_task_moved_there_and_back_leaves_every_byte(document: Document, data: st.DataObject) -> None:
-    slug, other = (data.draw(st.sampled_from(tasks_of(document))) for _ in range(2))
+def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st.DataObject) -> None:
+    slug, other = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
     section, task = resolve_task(document, slug)
     places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
     try:
@@ -175,7 +176,7 @@ def test_a_task_moved_there_and_back_leaves_every_byte(document: Document, data:
     known = {item.index: item.title for item in document.tasks(section)}
     above, _, place = task.index.rpartition(".")
     following = known.get(f"{above}.{int(place) + 1}" if above else str(int(place) + 1))
-    now = dict(zip((item.title for item in moved.all_tasks), tasks_of(moved), strict=True))
+    now = dict(zip((item.title for item in moved.all_tasks), list_addresses(moved), strict=True))
     owner = now[known[above]] if above else section.key
     back = {"before": now[following]} if following else {"to_slug": owner}
     assert revised(moved, MoveTask(file=FILE, slug=str(edit.result["task"]), **back)).data == document.data

@@ -1,4 +1,4 @@
-"""Undoing where a commit moved words between sections or documents: none is lost, and none stands twice."""
+"""Undo of commits that moved text between sections or documents: none is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PARTS = "# Guide\n\n## One\n\nFirst words.\n\nSecond words.\n\n## Two\n\nThird w
 OTHER = "# Other\n\n## Here\n\nOther words.\n"
 
 
-def partly(repo: Repo, commit: str) -> list[str | None]:
-    """Takes back what can be; the sections that were left as they are."""
+def undo_partially(repo: Repo, commit: str) -> list[str | None]:
+    """Undo a commit partially, and return the sections that were left as they are."""
     step = run(repo, Undo(commit=commit, is_partial=True))
     assert step.outcome, step.error
     clashes = step.outcome.result["conflicts"]
@@ -25,30 +25,30 @@ def partly(repo: Repo, commit: str) -> list[str | None]:
     return [item.get("slug") for item in clashes]
 
 
-def test_a_split_section_stays_split_where_one_part_was_changed_since(tmp_path: Path) -> None:
-    """Else the words of the other part would be gone, which the commit did not write."""
+def test_split_section_with_a_later_edit_stays_split(tmp_path: Path) -> None:
+    """Otherwise the words of the other part would be lost, which the commit did not write."""
     repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
     split = PARTS.replace("Second", "## Halfway\n\nSecond")
     commit = repo.commit({DOC: split, "b.md": OTHER.replace("Other words", "New words")})
     later = split.replace("First words", "My words")
     repo.commit({DOC: later})
-    assert partly(repo, commit) == ["one", "halfway"]
+    assert undo_partially(repo, commit) == ["one", "halfway"]
     assert files(repo) == {DOC: later, "b.md": OTHER}
 
 
-def test_lines_that_were_moved_stay_where_their_old_section_was_changed_since(tmp_path: Path) -> None:
+def test_moved_lines_stay_if_their_old_section_was_edited_later(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
     moved = OTHER.replace("Other words.\n", "Other words.\n\nSecond words.\n")
     commit = repo.commit({DOC: PARTS.replace("Second words.\n\n", "").replace("Third", "3rd"), "b.md": moved})
     repo.commit({DOC: (repo.path / DOC).read_text().replace("First", "1st")})
-    assert sorted(map(str, partly(repo, commit))) == ["here", "one"]
+    assert sorted(map(str, undo_partially(repo, commit))) == ["here", "one"]
     assert files(repo) == {
         DOC: PARTS.replace("Second words.\n\n", "").replace("First", "1st"),
         "b.md": moved,
     }
 
 
-def test_a_document_made_of_another_stays_where_that_is_gone(tmp_path: Path) -> None:
+def test_document_created_from_a_later_deleted_one_stays(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: PARTS, "b.md": OTHER})
     made = "# Brand new\n\nSecond words.\n"
     commit = repo.commit(
@@ -60,11 +60,11 @@ def test_a_document_made_of_another_stays_where_that_is_gone(tmp_path: Path) -> 
     )
     repo.git("rm", "-q", DOC)
     repo.commit({})
-    assert partly(repo, commit) == [None, None]
+    assert undo_partially(repo, commit) == [None, None]
     assert files(repo) == {"new.md": made, "b.md": OTHER}
 
 
-def test_words_above_the_title_must_have_been_read(tmp_path: Path) -> None:
+def test_restore_over_unread_text_above_the_title_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
     then = repo.head()
     repo.commit({DOC: f"Unread words.\n\n{GUIDE}"})
@@ -73,8 +73,8 @@ def test_words_above_the_title_must_have_been_read(tmp_path: Path) -> None:
     assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["_preamble"])
 
 
-def test_the_last_commit_is_taken_back_whatever_it_looks_like(tmp_path: Path) -> None:
-    """A section that the commit put below a new one stood below another one before."""
+def test_undo_of_the_last_commit_restores_any_structure(tmp_path: Path) -> None:
+    """The commit moves a section from one parent to another."""
     nested = "# A\n\n## One\n\n### Deep\n\n#### Deeper\n\nText.\n"
     broken = "---\nkey: v\n\n# Setup\n\n## Setup\n\n## One\n\n### Setup\n\nText.\n"
     repo = normal(tmp_path / "repo", {DOC: nested})
@@ -86,7 +86,7 @@ def test_the_last_commit_is_taken_back_whatever_it_looks_like(tmp_path: Path) ->
         repo.commit({DOC: after})
 
 
-def test_the_last_of_several_sections_of_one_name_is_the_same_one(tmp_path: Path) -> None:
+def test_last_section_of_a_duplicate_title_is_matched(tmp_path: Path) -> None:
     twice = "# A\n\n## Setup\n\nFirst.\n\n## Setup\n\nSecond.\n"
     repo = normal(tmp_path / "repo", {DOC: twice})
     commit = repo.commit({DOC: twice.replace("Second.", "Second.\n\nMore.")})
@@ -96,7 +96,7 @@ def test_the_last_of_several_sections_of_one_name_is_the_same_one(tmp_path: Path
     assert files(repo) == {DOC: twice + "\n### Below\n\nOf others.\n"}
 
 
-def test_a_title_goes_back_to_the_top(tmp_path: Path) -> None:
+def test_undo_moves_the_title_back_to_the_top(tmp_path: Path) -> None:
     text = "# Title\n\nWords.\n\n## Part\n\nMore words.\n\n## End\n\nLast words.\n"
     repo = normal(tmp_path / "repo", {DOC: text})
     commit = repo.commit({DOC: "## Part\n\n# Title\n\nWords.\n\nMore words.\n\n## End\n\nLast words.\n"})

@@ -1,4 +1,4 @@
-"""Undo, by what holds for every batch: the tree before comes back, and what others wrote stays."""
+"""Undo of any batch: it restores the tree before, and preserves the edits of others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from templates import builtin_types
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import normal
 from workspace.edits import (
     AddSection,
@@ -40,7 +40,7 @@ FILES = {
     A: "---\ntype: document\ntags: [x]\n# kept\nowner: ada\n---\n\n# A\n\nWelcome: [b](notes/b.md#setup).\n\n"
     "## Setup\n\nSteps, and [more](#setup/linux).\n\n### Linux\n\nUse apt.\n\n### Mac\n\nUse brew.\n\n\n"
     "## Tasks\n\n- [ ] One\n- [ ] Two\n\nErrors\n------\n\nSee [below](#last).\n\n"
-    "## Last {#last}\n\nThe end.\n\n## Unrelated\n\nNobody's business.\n",
+    "## Last {#last}\n\nThe end.\n\n## Unrelated\n\nOther business.\n",
     B: "# B\n\n## Setup\n\nAnother one: [a](../a.md#errors).\n\n## Errors\n\nOops [a](../a.md).\n\n"
     "### Deep\n\nDown.\n\n## Unrelated\n\nNor this.",
     C: "# C\n\nLinks to [linux](a.md#setup/linux), [b](notes/b.md) and [errors](notes/b.md#errors).\n",
@@ -60,7 +60,7 @@ def operations(draw: st.DrawFn) -> Operation:
     file = draw(st.sampled_from([A, B]))
     slug = draw(st.sampled_from(SLUGS[file]))
     other = draw(st.sampled_from([A, B]))
-    beside = draw(st.none() | st.sampled_from(SLUGS[other]))
+    neighbor = draw(st.none() | st.sampled_from(SLUGS[other]))
     match draw(st.integers(0, 12)):
         case 0:
             return UpdateContent(
@@ -69,7 +69,7 @@ def operations(draw: st.DrawFn) -> Operation:
         case 1:
             return AppendContent(file=file, slug=slug, content=draw(WORDS))
         case 2:
-            return AddSection(file=other, title=draw(TITLES), content=draw(WORDS), after=beside)
+            return AddSection(file=other, title=draw(TITLES), content=draw(WORDS), after=neighbor)
         case 3:
             return AddSection(file=file, title=draw(TITLES), parent_slug=slug)
         case 4:
@@ -77,7 +77,7 @@ def operations(draw: st.DrawFn) -> Operation:
         case 5:
             return RenameSection(file=file, slug=slug, new_title=draw(TITLES))
         case 6 | 7:
-            return MoveSection(file=file, slug=slug, to_file=other, before=beside)
+            return MoveSection(file=file, slug=slug, to_file=other, before=neighbor)
         case 8:
             return AddTask(file=file, slug=slug, title="Do it")
         case 9:
@@ -102,7 +102,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return normal(tmp_path_factory.mktemp("undo") / "repo", FILES).path
 
 
-def opened(first: Path) -> Iterator[Workspace]:
+def open_copies(first: Path) -> Iterator[Workspace]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repo"
         shutil.copytree(first, path)
@@ -110,7 +110,7 @@ def opened(first: Path) -> Iterator[Workspace]:
 
 
 def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
-    """The commit of a batch; None where it changed nothing."""
+    """Return the commit of a batch; None if it changed nothing."""
     done = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
     )
@@ -118,7 +118,7 @@ def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) 
 
 
 def undo(workspace: Workspace, commit: str) -> None:
-    """Takes a commit back as a client does that has seen nothing."""
+    """Undo a commit as a client that has read nothing."""
     done = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
     [step] = done.steps
     if step.error:
@@ -127,7 +127,7 @@ def undo(workspace: Workspace, commit: str) -> None:
 
 
 def contents(workspace: Workspace) -> dict[str, bytes]:
-    """Every file of the tip."""
+    """Return every file of the tip."""
     snapshot = workspace.snapshot()
     assert snapshot.tree
     return {
@@ -135,10 +135,10 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
     }
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6))
-def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Operation]) -> None:
-    for workspace in opened(first):
+def test_undo_restores_the_tree_before_any_batch(first: Path, batch: Sequence[Operation]) -> None:
+    for workspace in open_copies(first):
         before = contents(workspace)
         commit = write(workspace, *batch)
         assume(commit)
@@ -149,14 +149,14 @@ def test_what_a_batch_did_is_taken_back_whole(first: Path, batch: Sequence[Opera
         assert contents(workspace) == after
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.sampled_from([A, B]), st.booleans())
 @example(
     [MoveSection(file=B, slug="errors/deep", to_file=B, before="setup"), RemoveSection(file=B, slug="setup")],
     B,
     False,
 )
-def test_what_others_wrote_elsewhere_meanwhile_stays(
+def test_undo_preserves_later_edits_of_other_sections(
     first: Path, batch: Sequence[Operation], file: str, is_append: bool
 ) -> None:
     assume(not any(isinstance(item, RemoveDocument | MoveDocument) for item in batch))
@@ -166,10 +166,10 @@ def test_what_others_wrote_elsewhere_meanwhile_stays(
             return AppendContent(file=file, slug="unrelated", content="And more.")
         return UpdateContent(file=file, slug="unrelated", content="Other\n\nwords.")
 
-    for workspace in opened(first):
+    for workspace in open_copies(first):
         write(workspace, edit())
         wanted = contents(workspace)
-    for workspace in opened(first):
+    for workspace in open_copies(first):
         commit = write(workspace, *batch)
         assume(commit)
         assert write(workspace, edit())
@@ -177,12 +177,12 @@ def test_what_others_wrote_elsewhere_meanwhile_stays(
         assert contents(workspace) == wanted
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.lists(operations(), min_size=1, max_size=3))
-def test_in_part_no_words_of_others_are_lost(
+def test_partial_undo_removes_only_lines_of_the_commit(
     first: Path, batch: Sequence[Operation], later: Sequence[Operation]
 ) -> None:
-    for workspace in opened(first):
+    for workspace in open_copies(first):
         before = contents(workspace)
         commit = write(workspace, *batch)
         assume(commit)
@@ -192,12 +192,12 @@ def test_in_part_no_words_of_others_are_lost(
         now = contents(workspace)
         undone = Undo(commit=str(commit), is_partial=True)
         workspace.write([undone], mode=Mode.EACH, tool="restore_document", client="b")
-        gone = every_line(now) - every_line(contents(workspace))
-        assert gone <= wrote
+        removed = every_line(now) - every_line(contents(workspace))
+        assert removed <= wrote
 
 
 def lines(text: bytes) -> frozenset[bytes]:
-    """The lines of a document, without what moving them changes: a level, an anchor, where links lead."""
+    """Return the lines of a document without levels, anchors and destinations, which a move changes."""
     plain = re.sub(rb"(?<=\]\()[^()]*|\{#.*\}", b"", text)
     return frozenset(filter(None, (line.strip(b"# \r\t") for line in plain.split(b"\n"))))
 

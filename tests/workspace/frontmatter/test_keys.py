@@ -1,4 +1,4 @@
-"""Front matter that changes by keys: what is set reads back, and all other lines are as they were."""
+"""Updates of front matter by keys: set values are read back, and all other lines are unchanged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ styles = st.sampled_from([write_pair, lambda key, value: yaml.safe_dump({key: va
 
 @st.composite
 def with_front_matter(draw: st.DrawFn) -> tuple[Document, list[str]]:
-    """A document whose front matter holds comments, and the lines that belong to no key."""
+    """Draw a document whose front matter has comments, and these comments."""
     written = [draw(styles)(key, value) for key, value in draw(mappings).items()]
     comments = [f"# comment {i}\n" for i in range(len(written) + 1)]
     block = "".join(a + b for a, b in zip(comments, [*written, ""], strict=True))
@@ -60,7 +60,7 @@ def with_front_matter(draw: st.DrawFn) -> tuple[Document, list[str]]:
 
 
 @given(with_front_matter(), st.dictionaries(keys, values, min_size=1, max_size=3))
-def test_what_is_set_reads_back_and_nothing_else_changes(
+def test_set_keys_are_read_back_and_other_lines_unchanged(
     found: tuple[Document, list[str]], metadata: dict[str, Any]
 ) -> None:
     document, comments = found
@@ -83,7 +83,7 @@ def test_what_is_set_reads_back_and_nothing_else_changes(
 
 
 @given(documents, st.dictionaries(keys, values, min_size=1, max_size=2))
-def test_the_body_stays_whatever_it_is(document: Document, metadata: dict[str, Any]) -> None:
+def test_setting_keys_preserves_any_body(document: Document, metadata: dict[str, Any]) -> None:
     try:
         changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
     except WorkspaceError:
@@ -93,7 +93,7 @@ def test_the_body_stays_whatever_it_is(document: Document, metadata: dict[str, A
 
 
 @given(documents, st.text("abc", min_size=1))
-def test_setting_a_key_and_taking_it_out_gives_back_the_bytes(document: Document, value: str) -> None:
+def test_removing_a_set_key_restores_the_bytes(document: Document, value: str) -> None:
     key = "one of its own"
     try:
         changed = revised(document, SetMetadata(file=FILE, metadata={key: value}))
@@ -106,7 +106,7 @@ def test_setting_a_key_and_taking_it_out_gives_back_the_bytes(document: Document
         assert back.data.split() == document.data.split()
 
 
-def test_a_value_stays_what_json_says_it_is() -> None:
+def test_json_values_are_coerced_only_to_existing_dates() -> None:
     known = {"day": date(2024, 5, 1), "at": datetime(2024, 5, 1, 10), 1: "x", "n": 3}
     given = {"day": "2024-06-01", "at": "no date", "1": "y", "n": "3", "new": "2024-06-01"}
     assert coerce_value(known, given) == {
@@ -121,13 +121,13 @@ def test_a_value_stays_what_json_says_it_is() -> None:
 @loop_over(
     ("one", "other"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
 )
-def test_values_of_other_types_are_not_the_same(one: object, other: object) -> None:
+def test_values_of_different_types_are_not_equal(one: object, other: object) -> None:
     assert not are_equal_typed(one, other)
     assert are_equal_typed(one, one)
     assert are_equal_typed([float("nan")], [float("nan")])
 
 
-def nested(depth: int) -> list[Any]:
+def nest_lists(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
@@ -146,13 +146,13 @@ def nested(depth: int) -> list[Any]:
         {"a": float("nan")},
         {"a": float("inf")},
         {"a": 10**100},
-        {"a": nested(MAX_NESTING)},
+        {"a": nest_lists(MAX_NESTING)},
         {"a": "x" * (MAX_FRONT_MATTER + 1)},
         {"a": "\ud800"},
         {"a": ["\0"]},
     ],
 )
-def test_what_front_matter_cannot_hold_is_refused(metadata: dict[str, Any]) -> None:
+def test_metadata_that_front_matter_cannot_hold_is_refused(metadata: dict[str, Any]) -> None:
     document = Document.parse(b"# D\n", FILE)
     with pytest.raises(WorkspaceError) as caught:
         revised(document, SetMetadata(file=FILE, metadata=metadata))
@@ -160,14 +160,14 @@ def test_what_front_matter_cannot_hold_is_refused(metadata: dict[str, Any]) -> N
     assert caught.value.fix
 
 
-def test_front_matter_that_would_be_too_large_is_refused() -> None:
+def test_too_large_front_matter_is_refused() -> None:
     document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER - 100) + b"\n---\n", FILE)
     with pytest.raises(WorkspaceError) as caught:
         revised(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
     assert caught.value.code == "INVALID_FRONT_MATTER"
 
 
-def test_a_title_that_the_h1_hides_is_told() -> None:
+def test_title_hidden_by_the_h1_gives_a_hint() -> None:
     document = Document.parse(b"# D\n", FILE)
     _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(document, STYLE)
     assert ["rename_section" in hint for hint in edit.hints] == [True]
@@ -188,7 +188,7 @@ def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
 
 @st.composite
 def nested_lines(draw: st.DrawFn, column: int = 2, depth: int = 0) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The lines of a block list or mapping, a comment behind each; for each the path to its scalar, or ()."""
+    """Draw lines of a block list or mapping with comments, and for each the path to its scalar, or ()."""
     is_list = draw(st.booleans())
     lines: list[str] = []
     paths: list[tuple[Any, ...]] = []
@@ -271,7 +271,7 @@ def test_edit_inside_value_changes_no_other_line(
         ("\n  k: &x y # one\n  l: 1", {"k": "z", "l": 1}, "\n  k: z # one\n  l: 1"),
     ],
 )
-def test_list_or_mapping_keeps_its_form(before: str, value: object, after: str) -> None:
+def test_edited_list_or_mapping_preserves_its_form(before: str, value: object, after: str) -> None:
     assert set_keys(f"k: {before}\nl: 1\n", {"k": value}, "\n") == f"k: {after}\nl: 1\n"
 
 
@@ -288,19 +288,19 @@ def test_list_or_mapping_keeps_its_form(before: str, value: object, after: str) 
         "2024-13-45",
     ],
 )
-def test_value_that_cannot_be_made_is_invalid_front_matter(source: str) -> None:
+def test_unconstructible_value_is_invalid_front_matter(source: str) -> None:
     document = Document.parse(f"---\na: {source}\n---\n\n# T\n".encode())
     assert document.front_matter_error is not None
     with pytest.raises(InvalidFrontMatter):
         revised(document, SetMetadata(file=FILE, metadata={"b": 1}))
 
 
-def test_mapping_whose_keys_come_from_elsewhere_is_written_anew() -> None:
+def test_mapping_with_merged_keys_is_rewritten() -> None:
     source = "k:\n  a: 1\n  <<: {x: {p: 1}}\n"
     assert read(set_keys(source, {"k": {"x": {"p": 2}, "a": 1}}, "\n")) == {"k": {"x": {"p": 2}, "a": 1}}
 
 
-def test_key_that_is_another_one_to_yaml_is_refused() -> None:
+def test_key_of_another_yaml_type_is_refused() -> None:
     with pytest.raises(InvalidFrontMatter):
         set_keys("1: no\ntrue:\n- a\n", {"1": ["b"]}, "\n")
 
@@ -315,6 +315,6 @@ def test_long_line_of_alias_is_read_in_one_pass(line: str) -> None:
     assert perf_counter() - started < 3
 
 
-def test_comment_behind_alias_is_not_what_its_key_holds() -> None:
+def test_comment_after_an_alias_is_not_part_of_its_value() -> None:
     source = 'a: &x 1\n"*x # b": *x  # why\n'
     assert set_keys(source, {"*x # b": 2}, "\n") == "a: &x 1\n'*x # b': 2 # why\n"

@@ -1,4 +1,4 @@
-"""Commits and trees read as bytes, held against the parsers of whole objects; walks, held against git."""
+"""Commits and trees read as bytes are compared with parsed objects; walks are compared with git."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ENTRIES = st.dictionaries(NAMES, st.tuples(IDS, st.sampled_from((FILE_MODE, TREE
 
 
 @given(ENTRIES, NAMES)
-def test_an_entry_is_found_as_a_parser_finds_it(entries: dict[str, tuple[str, int]], other: str) -> None:
+def test_found_entry_equals_parsed_entry(entries: dict[str, tuple[str, int]], other: str) -> None:
     data = encode_tree(TreeEntry(name, id, mode) for name, (id, mode) in entries.items())
     known = {entry.name: entry for entry in parse_tree(data)}
     for name in (*entries, other):
@@ -51,7 +51,7 @@ def test_an_entry_is_found_as_a_parser_finds_it(entries: dict[str, tuple[str, in
         assert find_entry(data, build_route(f"{name}/x")[0]) == folder
 
 
-def test_a_name_that_ends_like_an_entry_is_not_one() -> None:
+def test_name_with_same_suffix_is_not_found() -> None:
     data = encode_tree(
         [TreeEntry("my 100644 a.md", "1" * 40, FILE_MODE), TreeEntry("notes a.md", "2" * 40, FILE_MODE)]
     )
@@ -59,23 +59,21 @@ def test_a_name_that_ends_like_an_entry_is_not_one() -> None:
 
 
 @given(IDS, st.lists(IDS, max_size=3), st.integers(0, 2**40), st.text(max_size=20))
-def test_a_commit_is_its_tree_its_parents_and_its_time(
-    tree: str, parents: list[str], time: int, words: str
-) -> None:
+def test_commit_node_has_tree_parents_and_time(tree: str, parents: list[str], time: int, words: str) -> None:
     author, committer = Signature("A > B", "a@example.org", 5), Signature(words, "c@example.org", time, 90)
     node = parse_node("0" * 40, encode_commit(tree, parents, author, committer, "tree 0\nparent 1\n"))
     assert node == ("0" * 40, tree, tuple(parents), time)
 
 
 @pytest.mark.parametrize("data", [b"", b"tree x\n", b"tree " + b"0" * 40 + b"\n"])
-def test_what_is_no_commit_is_damaged(data: bytes) -> None:
+def test_malformed_commit_raises_damaged_repository(data: bytes) -> None:
     with pytest.raises(DamagedRepository):
         parse_node("0" * 40, data)
 
 
 @pytest.fixture
 def line(repo: Repo) -> list[str]:
-    """The commits of a repository whose every third is a merge, newest first on its first parents."""
+    """Return first-parent commits, newest first, of a repository in which every third commit is a merge."""
     for number in range(6):
         repo.commit({"a.md": f"# {number}\n"})
         if number % 3 == 2:
@@ -90,7 +88,7 @@ def _walked(git: GitReader, tip: str, most: int | None = None) -> list[str]:
     return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, most=most)]
 
 
-def test_first_parents_are_those_of_git(repo: Repo, line: list[str]) -> None:
+def test_first_parents_equal_git_log(repo: Repo, line: list[str]) -> None:
     git = GitReader(repo.path)
     assert _walked(git, line[0]) == line
     assert _walked(git, line[0], 3) == line[:3]
@@ -98,14 +96,14 @@ def test_first_parents_are_those_of_git(repo: Repo, line: list[str]) -> None:
     assert _walked(git, line[0], 0) == []
 
 
-def test_first_parents_end_where_a_shallow_clone_does(repo: Repo, line: list[str], tmp_path: Path) -> None:
+def test_first_parents_end_at_shallow_boundary(repo: Repo, line: list[str], tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "3", f"file://{repo.path}", str(tmp_path / "clone"))
     git = GitReader(tmp_path / "clone")
     assert _walked(git, line[0]) == line[:3]
     assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
 
 
-def test_a_missing_commit_is_an_error_or_the_end(repo: Repo, line: list[str]) -> None:
+def test_missing_commit_raises_error_or_ends_walk(repo: Repo, line: list[str]) -> None:
     (repo.path / ".git" / "objects" / line[3][:2] / line[3][2:]).unlink()
     git = GitReader(repo.path)
     with pytest.raises(DamagedRepository):
@@ -113,7 +111,7 @@ def test_a_missing_commit_is_an_error_or_the_end(repo: Repo, line: list[str]) ->
     assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
 
 
-def test_first_parents_end_after_many_that_are_too_old(repo: Repo) -> None:
+def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
     store = GitStore(repo.path)
     tree, commits = store.put_tree(()), list[str]()
     for number in range(ASTRAY + 10):
@@ -124,7 +122,7 @@ def test_first_parents_end_after_many_that_are_too_old(repo: Repo) -> None:
     assert [node.id for node in found] == commits[: -6 - ASTRAY : -1]
 
 
-def test_commits_between_are_those_of_git(repo: Repo, line: list[str]) -> None:
+def test_commits_between_equal_git_log(repo: Repo, line: list[str]) -> None:
     graph = Graph(GitReader(repo.path))
     for base in line[1:]:
         wanted = set(repo.git("rev-list", line[0], f"^{base}").split())
@@ -133,7 +131,7 @@ def test_commits_between_are_those_of_git(repo: Repo, line: list[str]) -> None:
     assert list_commits_between(graph, line[0], None, most=2)[1]
 
 
-def test_what_both_sides_lack_counts_for_neither_whatever_the_clocks_say(repo: Repo) -> None:
+def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
     store = GitStore(repo.path)
     tree = store.put_tree(())
 

@@ -1,4 +1,4 @@
-"""Git's index, changed by splicing: Git reads what it would have written itself."""
+"""Changes to Git's index by splicing; git reads the result as its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import Repo
-from workspace.git.index_file import IndexFile, PathTaken
+from workspace.git.index_file import IndexFile, PathOccupied
 from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE
 
 LONG = "c" * 200
@@ -48,7 +48,7 @@ def listed(repo: Repo) -> dict[str, tuple[str, int]]:
     return found
 
 
-def test_every_entry_is_read(repo: Repo) -> None:
+def test_every_index_entry_is_read(repo: Repo) -> None:
     index = IndexFile.read(repo.path / ".git" / "index")
     entries = listed(repo)
     assert len(index) == len(entries) == len(FILES)
@@ -61,10 +61,12 @@ def test_every_entry_is_read(repo: Repo) -> None:
 
 
 @settings(
-    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=scale_examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(CHANGES)
-def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str, int] | None]) -> None:
+def test_git_reads_changed_index(repo: Repo, changes: Mapping[str, tuple[str, int] | None]) -> None:
     file = repo.path / ".git" / "index"
     before, entries = file.read_bytes(), listed(repo)
     try:
@@ -75,7 +77,7 @@ def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str,
                 expected.pop(path, None)
             else:
                 expected[path] = new
-        # What was carried over in memory is what the bytes say.
+        # The entries in memory equal those parsed from the bytes.
         assert [changed.entry(path) for path in expected] == [
             IndexFile(changed.data).entry(path) for path in expected
         ]
@@ -88,17 +90,17 @@ def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str,
         file.write_bytes(before)
 
 
-def test_a_file_and_a_folder_of_one_name_are_refused(repo: Repo) -> None:
+def test_file_and_folder_of_same_name_are_refused(repo: Repo) -> None:
     index = IndexFile.read(repo.path / ".git" / "index")
     for path in ("a", "a/bb", "a/f1.md/below.md"):
-        with pytest.raises(PathTaken):
+        with pytest.raises(PathOccupied):
             index.with_changes({path: (BLOB, FILE_MODE)})
     assert (
         index.with_changes({"a/f1.md": None, "a/f1.md/below.md": (BLOB, FILE_MODE)}).entry("a/f1.md") is None
     )
 
 
-def test_the_tree_cache_forgets_what_changed_and_nothing_else(tmp_path: Path) -> None:
+def test_tree_cache_invalidates_only_changed_folders(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {**FILES, "foo": "foo\n"})
     tree = repo.git("write-tree")
     file = repo.path / ".git" / "index"

@@ -26,7 +26,7 @@ def _node(parents: Sequence[str], time: int) -> Node:
 
 
 def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Made]:
-    """Commits of these parents; `late` is by how many seconds the clock of each was wrong."""
+    """Return commits with these parents; `late` is the clock error of each in seconds."""
     clocks = itertools.chain(late, itertools.repeat(0))
     return [
         Made({**FILES, "n.md": b"%d" % n}, these, late=by)
@@ -35,8 +35,8 @@ def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Mad
 
 
 @loop_over("seed", range(4))
-def test_as_git_finds_them(tmp_path: Path, seed: int) -> None:
-    """In random graphs with several roots, whose clocks are wrong in half of them."""
+def test_merge_bases_equal_those_of_git(tmp_path: Path, seed: int) -> None:
+    """Random graphs with several roots; in half of them the clocks are wrong."""
     chosen = random.Random(seed)
     parents: list[list[int]] = [[]]
     for number in range(1, 40):
@@ -52,8 +52,8 @@ def test_as_git_finds_them(tmp_path: Path, seed: int) -> None:
         assert sorted(reader.merge_bases(one, other)) == sorted(expected)
 
 
-def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
-    """What both descend from, less what another of these descends from."""
+def test_merge_bases_equal_definition_in_random_graphs() -> None:
+    """The definition: common ancestors without the ancestors of other common ancestors."""
     chosen = random.Random(11)
     for _ in range(300):
         size = chosen.randrange(2, 14)
@@ -75,7 +75,7 @@ def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
             assert len(found) == len(best)
 
 
-def test_a_repository_gives_its_bases(tmp_path: Path) -> None:
+def test_repository_returns_its_merge_bases(tmp_path: Path) -> None:
     repo, ids = history(tmp_path / "repo", made([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
     reader = GitReader(repo.path)
     assert {*reader.merge_bases(ids[5], ids[6])} == {ids[1], ids[2]}
@@ -83,7 +83,7 @@ def test_a_repository_gives_its_bases(tmp_path: Path) -> None:
     assert reader.merge_bases(ids[5], ids[5]) == (ids[5],)
 
 
-def test_only_what_came_since_is_read() -> None:
+def test_merge_base_reads_only_newer_commits() -> None:
     commits = {str(n): _node([str(n - 1)] if n else [], n) for n in range(10_000)}
     commits |= {"x": _node(["9990"], 10_000), "y": _node(["9995"], 10_001)}
     read = []
@@ -96,7 +96,7 @@ def test_only_what_came_since_is_read() -> None:
     assert len(read) < 15
 
 
-def test_a_shallow_clone_says_so_where_it_matters(tmp_path: Path) -> None:
+def test_shallow_clone_raises_error_if_base_is_uncertain(tmp_path: Path) -> None:
     repo, ids = history(tmp_path / "repo", made([[], [0], [1], [2], [0], [4], [3], [3]]))
     for number in range(5):
         repo.git("update-ref", "-d", f"refs/heads/at{number}")
@@ -111,14 +111,14 @@ def test_a_shallow_clone_says_so_where_it_matters(tmp_path: Path) -> None:
 
 
 @loop_over("order", [("a", "b"), ("b", "a")])
-def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -> None:
-    # All of one second, so that the walk comes to either end first.
+def test_shallow_boundary_can_be_a_merge_base(order: tuple[str, str]) -> None:
+    # All commits have the same time, so the walk may reach either end first.
     commits = {id: _node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
     ancestry = Ancestry(commits.__getitem__, frozenset({"a"}))
     assert find_best_common_ancestors(*order, ancestry) == ("a",)
 
 
-def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
+def test_equal_commit_times_hide_no_ancestor_in_shallow_clone() -> None:
     for merged, ours, theirs, base, first in permutations("abcde"):
         parents = {merged: (ours, theirs), ours: (base,), theirs: (base,), base: (first,), first: ("gone",)}
         commits = {id: _node(found, 5) for id, found in parents.items()}
@@ -127,7 +127,7 @@ def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
         assert find_best_common_ancestors(ours, theirs, ancestry) == (base,)
 
 
-def test_a_commit_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_commit_raises_damaged_repository(tmp_path: Path) -> None:
     repo, ids = history(tmp_path / "repo", made([[], [0]]))
     with pytest.raises(DamagedRepository):
         GitReader(repo.path).merge_bases(ids[0], "f" * 40)

@@ -11,13 +11,13 @@ from workspace.git.messages import MAX_CLIENT, clean_client_name, format_commit_
 pytestmark = pytest.mark.smoke
 
 
-def test_one_thing() -> None:
+def test_one_summary_is_the_subject() -> None:
     assert format_commit_message(
         ["Create a.md"], paths=["a.md"], message=None, tool="create_document", client="agent"
     ) == ("Create a.md\n\nDocyard-Tool: create_document\nDocyard-Client: agent\n")
 
 
-def test_several_things() -> None:
+def test_several_summaries_are_listed_in_body() -> None:
     text = format_commit_message(
         ["Add a", "Add b"], paths=["a.md"], message=None, tool="edit_document", client="x\ny"
     )
@@ -27,21 +27,21 @@ def test_several_things() -> None:
     )
 
 
-def test_several_documents() -> None:
+def test_several_documents_are_counted_in_subject() -> None:
     text = format_commit_message(
         ["Add a", "Add b"], paths=["a.md", "b.md"], message=None, tool="t", client="c"
     )
     assert text.startswith("Edit 2 documents: 2 changes\n\n- Add a\n")
 
 
-def test_the_callers_own_words() -> None:
+def test_message_of_caller_precedes_summaries() -> None:
     text = format_commit_message(
         ["Add a"], paths=["a.md"], message=" Why\r\n\r\nBecause. ", tool="edit_document", client="x"
     )
     assert text == "Why\n\nBecause.\n\n- Add a\n\nDocyard-Tool: edit_document\nDocyard-Client: x\n"
 
 
-def test_a_long_subject_goes_on_in_the_body() -> None:
+def test_long_subject_continues_in_body() -> None:
     subject, blank, rest = format_commit_message(
         ["x" * 100], paths=["a.md"], message=None, tool="t", client="c"
     ).split("\n")[:3]
@@ -50,7 +50,7 @@ def test_a_long_subject_goes_on_in_the_body() -> None:
 
 
 @given(st.text(), st.text())
-def test_nobody_can_add_a_trailer(message: str, client: str) -> None:
+def test_caller_cannot_add_a_trailer(message: str, client: str) -> None:
     text = format_commit_message(["Add a"], paths=["a.md"], message=message, tool="t", client=client)
     text.encode()
     assert "\0" not in text

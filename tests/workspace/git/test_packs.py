@@ -1,4 +1,4 @@
-"""Packs that we write are Git's: the git program verifies them, and libgit2 reads every object back."""
+"""Written packs are verified by the git program, and libgit2 reads every object back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
 
 
 @given(st.sets(st.binary(max_size=5_000), max_size=30))
-def test_every_object_is_read_back(tmp_path_factory: pytest.TempPathFactory, contents: set[bytes]) -> None:
+def test_every_packed_object_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, contents: set[bytes]
+) -> None:
     folder = tmp_path_factory.mktemp("objects") / "pack"
     folder.mkdir()
     wanted = [blob(data) for data in contents]
@@ -47,7 +49,7 @@ def test_every_object_is_read_back(tmp_path_factory: pytest.TempPathFactory, con
     assert read_packed_ids(folder / f"{name}.idx") == {one.id for one in wanted}
 
 
-def test_an_offset_beyond_two_gigabytes_stands_in_its_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
     places = {
         bytes([byte] * 20): packs._ObjectPlace(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
     }
@@ -56,13 +58,13 @@ def test_an_offset_beyond_two_gigabytes_stands_in_its_own_table(monkeypatch: pyt
     assert (1 << 31).to_bytes(4, "big") == written[-52:-48]
 
 
-def test_the_same_objects_make_the_same_pack(tmp_path: Path) -> None:
+def test_same_objects_make_same_pack(tmp_path: Path) -> None:
     one, two = ([blob(b"one"), blob(b"two")] for _ in range(2))
     assert write_pack(tmp_path, one, 2) == write_pack(tmp_path, two, 2)
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_bytes_that_changed_are_not_packed(tmp_path: Path) -> None:
+def test_changed_object_bytes_are_not_packed(tmp_path: Path) -> None:
     changed = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
     with pytest.raises(ObjectChanged) as caught:
         write_pack(tmp_path, [blob(b"fine"), changed], 2)
@@ -70,14 +72,14 @@ def test_bytes_that_changed_are_not_packed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_count_is_refused(tmp_path: Path) -> None:
+def test_wrong_object_count_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="counted"):
         write_pack(tmp_path, [blob(b"one")], 2)
     assert list(tmp_path.iterdir()) == []
 
 
 @loop_over("keep", [0, 7, 500, 1040])
-def test_an_index_cut_short_is_said(tmp_path: Path, keep: int) -> None:
+def test_truncated_pack_index_is_refused(tmp_path: Path, keep: int) -> None:
     name = write_pack(tmp_path, [blob(b"one"), blob(b"two")], 2)
     index = tmp_path / f"{name}.idx"
     index.write_bytes(index.read_bytes()[:keep])

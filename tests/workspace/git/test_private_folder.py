@@ -1,4 +1,4 @@
-"""The private folder of a repository is closed to others, who could hold its lock and stop all writes."""
+"""The private folder of a repository is closed to other users, who could hold its lock and block writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from docyard.doctor.environment import check_environment
 from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
-from tests.other_user import another_user
+from tests.other_user import run_as_other_user
 from tests.repositories import Repo
 from tools.registry import Toolbox
 from workspace.git.private_folder import make_private_folder, open_lock
@@ -44,7 +44,7 @@ def commit(repo: Repo, text: bytes = b"# Example\n\nOther words.\n") -> str:
 
 
 def modes(repo: Repo) -> Mapping[str, int]:
-    """The modes of the private folder, and of each folder and lock that lies in it."""
+    """Return the modes of the private folder, and of each folder and lock in it."""
     folder = repo.path / ".git" / "docyard"
     found = {"": folder, **{path.name: path for path in folder.iterdir()}}
     return {
@@ -55,7 +55,7 @@ def modes(repo: Repo) -> Mapping[str, int]:
 
 
 def all_modes(*, folder: int, lock: int) -> Mapping[str, int]:
-    """The modes of all that `use_all` makes, where each folder and each lock has the same."""
+    """Return the expected modes of everything that `use_all` creates."""
     return {
         **dict.fromkeys(("", "pending", "recent", "index"), folder),
         "write.lock": lock,
@@ -70,7 +70,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def public_repo() -> Iterator[Repo]:
-    """A repository that every user of the machine can read."""
+    """Return a repository that every user of the machine can read."""
     folder = Path(tempfile.mkdtemp(prefix="docyard-public-"))
     folder.chmod(0o755)
     yield repositories.normal(folder / "repo")
@@ -78,7 +78,7 @@ def public_repo() -> Iterator[Repo]:
 
 
 def use_all(repo: Repo) -> None:
-    """Make all that a commit, a synchronisation and an index make in the private folder."""
+    """Create everything that a commit, a synchronization and an index create in the private folder."""
     commit(repo)
     with sync_lock.sync_lock(repo.path / ".git"):
         pass
@@ -86,7 +86,7 @@ def use_all(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_what_is_made_is_closed_to_other_users(repo: Repo, umask: int) -> None:
+def test_created_files_are_private(repo: Repo, umask: int) -> None:
     before = os.umask(umask)
     try:
         use_all(repo)
@@ -96,7 +96,7 @@ def test_what_is_made_is_closed_to_other_users(repo: Repo, umask: int) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_a_shared_repository_is_open_to_its_group_alone(repo: Repo, umask: int) -> None:
+def test_shared_repository_is_open_to_group_only(repo: Repo, umask: int) -> None:
     repo.git("config", "core.sharedRepository", "group")
     before = os.umask(umask)
     try:
@@ -106,7 +106,7 @@ def test_a_shared_repository_is_open_to_its_group_alone(repo: Repo, umask: int) 
     assert modes(repo) == all_modes(folder=0o2770, lock=0o660)
 
 
-def test_a_folder_of_an_earlier_version_is_closed_by_the_next_write(repo: Repo) -> None:
+def test_next_write_closes_folder_of_earlier_version(repo: Repo) -> None:
     use_all(repo)
     for name in modes(repo):
         (repo.path / ".git" / "docyard" / name).chmod(0o777 if "lock" not in name else 0o666)
@@ -114,7 +114,7 @@ def test_a_folder_of_an_earlier_version_is_closed_by_the_next_write(repo: Repo) 
     assert set(modes(repo).values()) == {0o700, 0o600}
 
 
-def test_a_folder_follows_the_setting(repo: Repo) -> None:
+def test_folder_mode_changes_with_sharing_setting(repo: Repo) -> None:
     use_all(repo)
     repo.git("config", "core.sharedRepository", "0660")
     commit(repo, b"# Example\n\nShared.\n")
@@ -124,7 +124,7 @@ def test_a_folder_follows_the_setting(repo: Repo) -> None:
     assert set(modes(repo).values()) == {0o700, 0o600}
 
 
-def test_git_s_own_files_stay_readable(repo: Repo) -> None:
+def test_files_of_git_stay_readable(repo: Repo) -> None:
     before = os.umask(0o022)
     try:
         commit(repo)
@@ -158,18 +158,18 @@ def test_git_s_own_files_stay_readable(repo: Repo) -> None:
         ("nonsense", False),
     ],
 )
-def test_a_value_of_the_setting(value: str | None, is_shared: bool) -> None:
+def test_sharing_setting_value_is_parsed(value: str | None, is_shared: bool) -> None:
     assert is_shared_with_group(value) == is_shared
 
 
-def test_a_setting_without_a_value_shares_with_the_group(repo: Repo) -> None:
+def test_sharing_setting_without_value_shares_with_group(repo: Repo) -> None:
     with (repo.path / ".git" / "config").open("a") as config:
         config.write("[core]\n\tsharedRepository\n")
     commit(repo)
     assert modes(repo)[""] == 0o2770
 
 
-def test_a_link_in_the_place_of_the_folder_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+def test_link_in_place_of_folder_is_not_followed(repo: Repo, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o755)
     (repo.path / ".git" / "docyard").symlink_to(elsewhere)
@@ -190,7 +190,7 @@ def test_doctor_closes_an_open_folder(repo: Repo) -> None:
 
 
 def hold_locks(common_dir: Path) -> list[str]:
-    """Take each lock of Docyard's that can be opened, and return their names."""
+    """Lock each of Docyard's lock files that can be opened, and return their names."""
     held = []
     for name in ("write.lock", "sync.lock"):
         for flags in (os.O_RDONLY, os.O_RDWR):
@@ -203,13 +203,13 @@ def hold_locks(common_dir: Path) -> list[str]:
 
 @pytest.mark.process
 @as_root
-def test_another_user_holds_a_lock_that_is_open(public_repo: Repo) -> None:
-    """The attack works where the folder is open, so the next test shows something."""
+def test_other_user_can_hold_open_lock(public_repo: Repo) -> None:
+    """The attack works on an open folder; this proves that the next test is effective."""
     common_dir = public_repo.path / ".git"
     use_all(public_repo)
     for name in modes(public_repo):
         (common_dir / "docyard" / name).chmod(0o755 if "lock" not in name else 0o644)
-    with another_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
+    with run_as_other_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
         assert held == ["write.lock", "sync.lock"]
         with pytest.raises(AnotherWriter), docyard_lock(common_dir, patience=0.1):
             pass
@@ -217,20 +217,20 @@ def test_another_user_holds_a_lock_that_is_open(public_repo: Repo) -> None:
 
 @pytest.mark.process
 @as_root
-def test_another_user_cannot_hold_a_lock(public_repo: Repo) -> None:
+def test_other_user_cannot_hold_private_lock(public_repo: Repo) -> None:
     common_dir = public_repo.path / ".git"
     use_all(public_repo)
-    # As an earlier version left it: the owner's next write closes it.
+    # The state left by an earlier version: the owner's next write closes the folder.
     (common_dir / "docyard").chmod(0o755)
     commit(public_repo, b"# Example\n\nFirst.\n")
-    with another_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
+    with run_as_other_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as held:
         assert held == []
         commit(public_repo, b"# Example\n\nSecond.\n")
 
 
 @pytest.mark.process
 @as_root
-def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
+def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
     common_dir, home = public_repo.path / ".git", public_repo.path.parent / "home"
     use_all(public_repo)
     Tokens(common_dir).add("ana", "Ana", "ana@example.org")
@@ -247,7 +247,7 @@ def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
         }
 
     assert search()["tokens"] == 1
-    with another_user(search, home) as found:
+    with run_as_other_user(search, home) as found:
         assert found["files"] == [README]
         assert found["tokens"] == 0, "nobody is let in by tokens that this user cannot read"
         assert any("belongs to another user" in message for message in found["findings"])

@@ -1,4 +1,4 @@
-"""Opening repositories of every kind, and reading them through the one door."""
+"""`GitReader`: opening and reading repositories of every kind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workspace.workspace import Workspace
 WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
 
 
-def test_a_normal_repository(tmp_path: Path) -> None:
+def test_normal_repository_is_read(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     git = GitReader(repo.path)
     assert git.head() == Head("main", repo.head())
@@ -45,12 +45,12 @@ def test_a_normal_repository(tmp_path: Path) -> None:
     assert git.identity() == (repositories.NAME, repositories.EMAIL)
 
 
-def test_a_subfolder_opens_its_repository(tmp_path: Path) -> None:
+def test_subfolder_opens_its_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     assert GitReader(repo.path / "guides" / "deep").worktree == repo.path
 
 
-def test_a_bare_repository(tmp_path: Path) -> None:
+def test_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
     git = GitReader(repositories.bare(tmp_path / "repo.git").path)
     assert git.bare
     assert git.worktree is None
@@ -58,20 +58,20 @@ def test_a_bare_repository(tmp_path: Path) -> None:
     assert git.worktrees_of("main") == ()
 
 
-def test_an_unborn_repository(tmp_path: Path) -> None:
+def test_unborn_repository_has_no_tip(tmp_path: Path) -> None:
     git = GitReader(repositories.unborn(tmp_path).path)
     assert git.head() == Head("main", None)
     assert git.tip("main") is None
 
 
-def test_a_detached_head(tmp_path: Path) -> None:
+def test_detached_head_has_no_branch(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path)
     git = GitReader(repo.path)
     assert git.head() == Head(None, repo.head())
     assert git.worktrees_of("main") == ()
 
 
-def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
+def test_symbolic_head_resolves_to_branch(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     repo.git("symbolic-ref", "refs/heads/master", "refs/heads/main")
     repo.git("symbolic-ref", "HEAD", "refs/heads/master")
@@ -83,7 +83,7 @@ def test_an_alias_of_a_branch_leads_to_the_branch(tmp_path: Path) -> None:
         Workspace.open(repo.path, branch="master")
 
 
-def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
+def test_cyclic_symbolic_refs_have_no_commit(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     for name, other in (("one", "two"), ("two", "one")):
         (tmp_path / ".git" / "refs" / "heads" / name).write_text(f"ref: refs/heads/{other}\n")
@@ -95,7 +95,7 @@ def test_a_circle_of_symbolic_refs_is_no_branch(tmp_path: Path) -> None:
 
 @loop_over("text", ["", "garbage\n", "ref: \n"])
 @loop_over("file", ["HEAD", "refs/heads/main"])
-def test_a_damaged_ref_is_damage(tmp_path: Path, file: str, text: str) -> None:
+def test_damaged_ref_raises_damaged_repository(tmp_path: Path, file: str, text: str) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     repo.write({f".git/{file}": text})
@@ -103,7 +103,7 @@ def test_a_damaged_ref_is_damage(tmp_path: Path, file: str, text: str) -> None:
         git.head()
 
 
-def test_an_index_that_cannot_be_read_says_why_and_nothing_else(
+def test_unreadable_index_raises_error_without_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo = repositories.normal(tmp_path)
@@ -118,7 +118,7 @@ def test_an_index_that_cannot_be_read_says_why_and_nothing_else(
     assert capsys.readouterr().err == ""
 
 
-def test_linked_work_trees(tmp_path: Path) -> None:
+def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
     for git in (GitReader(main.path), GitReader(linked.path)):
@@ -137,7 +137,7 @@ def test_linked_work_trees(tmp_path: Path) -> None:
     assert GitReader(main.path).worktrees_of("other") != ()
 
 
-def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None:
+def test_branch_being_rebased_belongs_to_work_tree(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit({"README.md": "theirs\n"})
@@ -150,7 +150,7 @@ def test_a_branch_being_rebased_belongs_to_its_work_tree(tmp_path: Path) -> None
 
 
 @loop_over("name", ["missing", "plain"])
-def test_no_repository(tmp_path: Path, name: str) -> None:
+def test_folder_without_repository_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "plain").mkdir()
     with pytest.raises(NotARepository) as error:
         GitReader(tmp_path / name)
@@ -172,7 +172,7 @@ def test_unsupported_kinds_are_refused(
 ) -> None:
     repo = repositories.unborn(tmp_path, *options)
     for name, value in {"core.repositoryFormatVersion": "1", **settings}.items():
-        # An extension stops git itself, so the file is written directly.
+        # Git itself refuses this extension, so the file is written directly.
         section, _, key = name.rpartition(".")
         head, _, sub = section.partition(".")
         with (tmp_path / ".git/config").open("a") as file:
@@ -185,7 +185,7 @@ def test_unsupported_kinds_are_refused(
     assert str(tmp_path) not in error.value.message + error.value.fix
 
 
-def test_a_broken_configuration_is_refused(tmp_path: Path) -> None:
+def test_broken_git_configuration_is_refused(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     with (tmp_path / ".git/config").open("a") as file:
         file.write("[broken\n")
@@ -194,7 +194,7 @@ def test_a_broken_configuration_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_another_owner_is_refused(tmp_path: Path) -> None:
+def test_repository_of_other_owner_is_refused(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     for path in (repo.path, repo.path / ".git"):
         os.chown(path, 65534, 65534)
@@ -202,12 +202,12 @@ def test_another_owner_is_refused(tmp_path: Path) -> None:
         GitReader(repo.path)
 
 
-def test_a_refusal_without_a_known_reason_says_damaged(tmp_path: Path) -> None:
+def test_unknown_refusal_is_reported_as_damaged(tmp_path: Path) -> None:
     assert "damaged" in describe_refusal(tmp_path).reason
     assert describe_unsupported_settings({"core.bare": "false", "remote.origin.promisor": "false"}) is None
 
 
-def test_the_tip_is_never_stale(tmp_path: Path) -> None:
+def test_tip_is_read_again_after_commit(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     for number in range(6):
@@ -221,7 +221,7 @@ def test_the_tip_is_never_stale(tmp_path: Path) -> None:
     assert git.tip("main") == repo.head()
 
 
-def test_a_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
+def test_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     git = GitReader(repo.path)
@@ -234,14 +234,14 @@ def test_a_symbolic_branch_has_no_tip(tmp_path: Path) -> None:
     assert not git.is_branch_name("\ud800")
 
 
-def test_a_torn_ref_is_damage(tmp_path: Path) -> None:
+def test_torn_ref_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     (tmp_path / ".git/refs/heads/main").write_bytes(b"")
     with pytest.raises(DamagedRepository):
         GitReader(repo.path).tip("main")
 
 
-def test_objects_are_written_as_git_writes_them(tmp_path: Path) -> None:
+def test_written_objects_equal_those_of_git(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitStore(repo.path)
     blob = git.put_blob(b"a\0b")
@@ -263,7 +263,7 @@ def test_objects_are_written_as_git_writes_them(tmp_path: Path) -> None:
 
 @loop_over("packed", [False, True])
 @loop_over("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
-def test_a_blob_is_read_only_up_to_a_size(tmp_path: Path, data: bytes, packed: bool) -> None:
+def test_blob_over_size_limit_is_not_read(tmp_path: Path, data: bytes, packed: bool) -> None:
     repo = repositories.normal(tmp_path)
     repo.commit({"large": data})
     if packed:
@@ -277,7 +277,7 @@ def test_a_blob_is_read_only_up_to_a_size(tmp_path: Path, data: bytes, packed: b
         assert git.blob_within(entry.id, most) is None
 
 
-def test_a_large_blob_is_not_held_to_learn_that_it_is_large(tmp_path: Path) -> None:
+def test_large_blob_is_not_loaded_to_check_size(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     blob = GitStore(repo.path).put_blob(b"\0" * 50_000_000)
     tracemalloc.start()
@@ -295,7 +295,7 @@ def test_commits_in_other_encodings_are_read(tmp_path: Path) -> None:
     assert GitReader(repo.path).commit(repo.head()).message == "Grüße\n"
 
 
-def test_what_is_missing_is_damage(tmp_path: Path) -> None:
+def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     nothing = "0" * 40
@@ -310,7 +310,7 @@ def test_what_is_missing_is_damage(tmp_path: Path) -> None:
         git.commit(git.commit(repo.head()).tree)
 
 
-def test_configuration(tmp_path: Path) -> None:
+def test_configuration_values_are_read(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     assert git.config("core.bare") == "false"
@@ -323,7 +323,7 @@ def test_configuration(tmp_path: Path) -> None:
     assert git.identity() is None
 
 
-def test_many_threads_read_at_once(tmp_path: Path) -> None:
+def test_many_threads_read_without_errors(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitStore(repo.path)
     faults: list[BaseException] = []
@@ -346,7 +346,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
     assert faults == []
 
 
-def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> None:
+def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left on device") as caught, translate_write_errors():
         raise pygit2.GitError(f"failed to write out file '{tmp_path}': No space left on device")
     assert caught.value.errno == errno.ENOSPC
@@ -358,7 +358,7 @@ def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> N
         store.put_blob(b"text")
 
 
-def test_an_object_is_found_by_any_name_of_it(tmp_path: Path) -> None:
+def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     first = repo.head()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
@@ -382,7 +382,7 @@ def test_an_object_is_found_by_any_name_of_it(tmp_path: Path) -> None:
     assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
 
 
-def test_what_names_no_object_is_none(tmp_path: Path) -> None:
+def test_unknown_object_name_returns_none(tmp_path: Path) -> None:
     git = GitReader(repositories.normal(tmp_path / "repo").path)
     for name in (
         "",
@@ -400,7 +400,7 @@ def test_what_names_no_object_is_none(tmp_path: Path) -> None:
         assert git.find_object(name) is None, name
 
 
-def test_a_tag_of_what_is_not_there_is_damage(tmp_path: Path) -> None:
+def test_tag_of_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     repo.git("tag", "-a", "noted", "-m", "Noted", "HEAD:README.md")
     blob = repo.git("rev-parse", "HEAD:README.md").strip()
@@ -413,15 +413,15 @@ def test_a_tag_of_what_is_not_there_is_damage(tmp_path: Path) -> None:
         GitReader(repo.path).peel(found)
 
 
-def test_what_is_not_committed_is_listed(tmp_path: Path) -> None:
+def test_uncommitted_paths_are_listed(tmp_path: Path) -> None:
     repo = repositories.normal(
         tmp_path / "repo", {"a.md": "# A\n", "b.md": "# B\n", ".gitignore": "ignored.md\n"}
     )
-    assert GitReader(repo.path).uncommitted() == ()
+    assert GitReader(repo.path).list_uncommitted() == ()
     repo.write(
         {"a.md": "# Changed\n", "deep/new.md": "# New\n", "ignored.md": "# Ignored\n", "c.md": "# C\n"}
     )
     repo.git("add", "c.md")
     (repo.path / "b.md").unlink()
-    assert GitReader(repo.path).uncommitted() == ("a.md", "b.md", "c.md", "deep/new.md")
-    assert GitReader(repositories.bare(tmp_path / "bare").path).uncommitted() == ()
+    assert GitReader(repo.path).list_uncommitted() == ("a.md", "b.md", "c.md", "deep/new.md")
+    assert GitReader(repositories.bare(tmp_path / "bare").path).list_uncommitted() == ()

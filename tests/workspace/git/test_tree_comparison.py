@@ -1,4 +1,4 @@
-"""What one tree has and another has not is what reading both says, and each is read once."""
+"""A comparison of trees equals that of parsed trees, and reads each tree once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TREES = st.lists(
 
 
 @given(st.lists(TREES, min_size=1, max_size=5))
-def test_it_says_what_reading_both_says(trees: list[bytes]) -> None:
+def test_comparison_equals_that_of_parsed_trees(trees: list[bytes]) -> None:
     known = {hash_object("tree", data): data for data in trees}
     comparison = TreeComparison(known.__getitem__)
     for one in (None, *known):
@@ -41,8 +41,8 @@ def test_it_says_what_reading_both_says(trees: list[bytes]) -> None:
             )
 
 
-def test_a_tree_is_read_once_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_comparison, "KEPT", 25)
+def test_cached_tree_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_comparison, "CACHED_ENTRIES", 25)
     known = {
         str(number): encode_tree([TreeEntry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
         for number in range(4)

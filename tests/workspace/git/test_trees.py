@@ -1,4 +1,4 @@
-"""Trees walked, compared and rewritten; git's own answers are the measure."""
+"""Trees are walked, compared and rewritten; the results are compared with those of git."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from workspace.git import trees
 from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, TreeEntry
 from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, WholeEntry
 
 WHO = repositories.signature()
-# Few names, in which one file's name begins another's, so that Git's odd order of folders matters.
+# Few names, some of them prefixes of others, so that Git's sort order of folders matters.
 PATHS = st.lists(st.sampled_from(["a", "a.md", "a-b", "b", "ä"]), min_size=1, max_size=3).map("/".join)
 FILES = st.dictionaries(PATHS, st.sampled_from([b"", b"one", b"two"]), max_size=8)
 
@@ -30,7 +30,7 @@ def store() -> Iterator[GitStore]:
 
 
 def without_clashes(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files less those that stand where another needs a folder."""
+    """Return the files without those at a path where another file needs a folder."""
     return {path: data for path, data in files.items() if not any(p.startswith(path + "/") for p in files)}
 
 
@@ -42,16 +42,18 @@ def read(store: GitStore, tree: str) -> dict[str, bytes]:
     return {path: store.blob(entry.id) for path, entry in trees.walk_tree(store, tree)}
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=scale_examples(60), deadline=None)
 @given(FILES.map(without_clashes), FILES.map(without_clashes))
-def test_rewriting_and_comparing_agree(store: GitStore, old: dict[str, bytes], new: dict[str, bytes]) -> None:
+def test_rewritten_tree_differs_by_exactly_its_changes(
+    store: GitStore, old: dict[str, bytes], new: dict[str, bytes]
+) -> None:
     before, after = write(store, old), write(store, new)
     assert read(store, before) == old
     changes = {change.path: change for change in trees.diff_trees(store, before, after)}
     assert set(changes) == {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     for path, change in changes.items():
         assert (change.old is None, change.new is None) == (path not in old, path not in new)
-    # Removals first, as two steps, since one batch of any two trees may swap a file and a folder twice.
+    # Removals come first, in a step of their own: one batch may swap a file and a folder twice.
     removed = trees.rewrite_tree(store, before, {path: None for path in old if path not in new})
     written = {path: store.put_blob(data) for path, data in new.items()}
     assert trees.rewrite_tree(store, removed, written) == after
@@ -61,7 +63,7 @@ def test_rewriting_and_comparing_agree(store: GitStore, old: dict[str, bytes], n
     assert list(trees.diff_trees(store, after, after)) == []
 
 
-def test_git_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_git_fsck_accepts_rewritten_trees(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a-b": "1", "a/x": "2", "a.md": "3", "a0": "4"})
     store = GitStore(repo.path)
     tree = store.commit(repo.head()).tree
@@ -71,7 +73,7 @@ def test_git_finds_nothing_wrong(tmp_path: Path) -> None:
     assert repo.git("ls-tree", "-r", "--name-only", "made").split() == ["a.md", "a/x", "a/y", "a0"]
 
 
-def test_only_what_differs_is_read(store: GitStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diff_reads_only_different_subtrees(store: GitStore, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"d{number}/f.md": b"x" for number in range(50)}
     before = write(store, files)
     after = trees.rewrite_tree(store, before, {"d7/f.md": store.put_blob(b"y")})
@@ -82,7 +84,7 @@ def test_only_what_differs_is_read(store: GitStore, monkeypatch: pytest.MonkeyPa
     assert len(reads) == 2
 
 
-def test_modes_are_kept_and_links_refused(store: GitStore) -> None:
+def test_modes_are_preserved_and_links_refused(store: GitStore) -> None:
     blob = store.put_blob(b"#!/bin/sh\n")
     tree = store.put_tree([TreeEntry("run.md", blob, EXECUTABLE_MODE), TreeEntry("link.md", blob, LINK_MODE)])
     tree = trees.rewrite_tree(store, tree, {"run.md": store.put_blob(b"new"), "plain.md": blob})
@@ -95,7 +97,7 @@ def test_modes_are_kept_and_links_refused(store: GitStore) -> None:
         trees.rewrite_tree(store, tree, {"link.md": None})
 
 
-def test_what_is_taken_whole_has_any_kind_and_mode(store: GitStore) -> None:
+def test_whole_entry_preserves_kind_and_mode(store: GitStore) -> None:
     blob, other = store.put_blob(b"x"), store.put_blob(b"y")
     link, run = (
         WholeEntry(TreeEntry("any", blob, LINK_MODE)),
@@ -120,7 +122,7 @@ def test_what_is_taken_whole_has_any_kind_and_mode(store: GitStore) -> None:
             trees.rewrite_tree(store, tree, {path: run})
 
 
-def test_files_and_folders_give_way_to_each_other(store: GitStore) -> None:
+def test_file_and_folder_can_replace_each_other(store: GitStore) -> None:
     one, two = store.put_blob(b"1"), store.put_blob(b"2")
     tree = trees.rewrite_tree(store, None, {"a": one, "b/c/d": one})
     assert read(store, trees.rewrite_tree(store, tree, {"a": None, "a/b": two})) == {
@@ -135,7 +137,7 @@ def test_files_and_folders_give_way_to_each_other(store: GitStore) -> None:
     assert trees.rewrite_tree(store, tree, {"nothing/here": None, "b": None, "a/x": None}) == tree
 
 
-def test_finding(store: GitStore) -> None:
+def test_find_in_tree_returns_entry_or_none(store: GitStore) -> None:
     tree = write(store, {"a/b/c.md": b"1"})
     found = trees.find_in_tree(store, tree, "a/b/c.md")
     assert found is not None

@@ -1,4 +1,4 @@
-"""Histories written by `git fast-import`: any graph of commits, in one call of the git program."""
+"""Histories written by `git fast-import`: any commit graph in one call."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BEGUN = 1_700_000_000
 
 
 class Made(NamedTuple):
-    """A commit to be made: all of its files, and the numbers of its parents in the list before it.
+    """A planned commit: all of its files, and the indexes of its parents in the list.
 
-    `late` is by how many seconds its clock was wrong.
+    `late` is its clock error in seconds.
     """
 
     files: Mapping[str, bytes]
@@ -27,7 +27,7 @@ class Made(NamedTuple):
 
 
 def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
-    """A bare repository of these commits, each an hour after the one before; the last is `main`."""
+    """Return a bare repository of these commits, each an hour after the previous; the last is `main`."""
     path.mkdir(parents=True)
     repo = Repo(path)
     repo.git("init", "-q", "--bare", "-b", "main")
@@ -58,5 +58,5 @@ def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
 
 
 def line_of(versions: Sequence[Mapping[str, bytes]]) -> list[Made]:
-    """Commits one after the other."""
+    """Return a linear list of commits."""
     return [Made(files, [number - 1] if number else []) for number, files in enumerate(versions)]

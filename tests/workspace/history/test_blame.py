@@ -1,4 +1,4 @@
-"""Who wrote each line, held against `git blame`."""
+"""Blame, compared with `git blame`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, .
 
 
 def git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
-    """The commit of each line, and the line that it was there."""
+    """Return the commit of each line, and its line number there."""
     found = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
     heads = [line.split(" ") for line in found if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
     return [(head[0], int(head[1])) for head in heads]
@@ -30,7 +30,7 @@ def git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
 
 @loop_over("seed", range(8))
 def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
-    """Lines that differ from each other: where several are alike, which of them came is a matter of taste."""
+    """Return distinct lines: for equal lines, blame is ambiguous."""
     random = Random(seed)
     lines = [f"Line {number} as it was." for number in range(30)]
     versions: list[Mapping[str, bytes]] = []
@@ -87,7 +87,7 @@ def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     assert b"".join(line.text for line in lines) == f"## Notes\n\n{text}Six.\nSeven.\n".encode()
 
 
-def test_endings_of_lines_are_kept(tmp_path: Path) -> None:
+def test_line_endings_are_preserved(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
     first = repo.head()
     second = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
@@ -106,7 +106,7 @@ def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> No
     assert [line.is_boundary for line in lines] == [True] * 5 + [False] * 2
 
 
-def test_an_empty_document_has_no_lines(tmp_path: Path) -> None:
+def test_empty_document_has_no_lines(tmp_path: Path) -> None:
     normal(tmp_path, {"a.md": ""})
     assert blame(tmp_path, "a.md") == ()
 

@@ -1,4 +1,4 @@
-"""Which commits changed a document or section, and where it was before."""
+"""History: the commits that changed a document or section, and its earlier locations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changes(path: Path, file: str, slug: str | None = None, **more: object) -> C
     return workspace.history().changes(workspace.snapshot(), file, slug, **more)  # type: ignore[arg-type]
 
 
-def told(page: ChangePage) -> list[tuple[str, str, str | None]]:
+def list_changes(page: ChangePage) -> list[tuple[str, str, str | None]]:
     return [(change.kind, change.path, change.fragment) for change in page.entries]
 
 
@@ -72,7 +72,7 @@ def test_page_continues_after_the_previous_one(tmp_path: Path) -> None:
 
 
 def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
-    """The document is renamed twice, the section once, and then it moves."""
+    """The document is renamed twice, the section once, and then the section is moved."""
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
     repo.git("mv", "a.md", "b.md")
     repo.git("commit", "-qm", "One")
@@ -83,7 +83,7 @@ def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> N
     repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\nAnd more.\n"}, "Five")
     page = changes(tmp_path, "z.md", "remarks")
     assert [change.subject for change in page.entries] == ["Five", "Four", "Three", "Two", "One", "First"]
-    assert told(page) == [
+    assert list_changes(page) == [
         ("changed", "z.md", "remarks"),
         ("moved", "z.md", "remarks"),
         ("renamed", "c.md", "remarks"),
@@ -94,11 +94,11 @@ def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> N
     assert [change.old_path for change in page.entries] == ["z.md", "c.md", "b.md", "b.md", "a.md", None]
 
 
-def test_move_by_hand_with_edits_is_tracked(tmp_path: Path) -> None:
+def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}", "z.md": "# Z\n\nText.\n"})
     edited = LONG.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
     repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited}"}, "Move")
-    assert told(changes(tmp_path, "z.md", "notes")) == [
+    assert list_changes(changes(tmp_path, "z.md", "notes")) == [
         ("moved", "z.md", "notes"),
         ("created", "a.md", "notes"),
     ]
@@ -107,16 +107,16 @@ def test_move_by_hand_with_edits_is_tracked(tmp_path: Path) -> None:
 def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}"})
     repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG.replace('Line 3', 'Row 3')}"}, "Retitle")
-    assert told(changes(tmp_path, "a.md", "remarks")) == [
+    assert list_changes(changes(tmp_path, "a.md", "remarks")) == [
         ("renamed", "a.md", "remarks"),
         ("created", "a.md", "notes"),
     ]
 
 
-def test_a_section_below_another_parent_has_moved(tmp_path: Path) -> None:
+def test_section_below_other_parent_is_reported_as_moved(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG}\n## Two\n\nText.\n"})
     repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG}"}, "Move")
-    assert told(changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
+    assert list_changes(changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
 
 
 def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ def test_merge_equal_to_one_parent_is_skipped(tmp_path: Path) -> None:
 
 @loop_over("seed", range(16))
 def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
-    """Random graphs with merges, removals and returns; without renames, which Git follows otherwise.
+    """Random graphs with merges, removals and restored files, without renames, which Git tracks differently.
 
-    Half of them were made by clocks that are wrong by up to a day.
+    In half of them the clocks are wrong by up to a day.
     """
     random = Random(seed)
     commits: list[Made] = []
@@ -213,7 +213,7 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
 )
 def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: int) -> None:
-    """Every version is parsed here, where the walk passes by those that it can tell without."""
+    """The expected result parses every version; the walk skips unchanged ones."""
     random = Random(seed)
     names = ["one", "two", "three", "four"]
     bodies = {name: [f"Text of {name}, line {line}." for line in range(4)] for name in names}
@@ -260,7 +260,7 @@ def test_pages_join_to_the_full_history(tmp_path: Path) -> None:
     assert found == ids[::-1]
 
 
-def test_a_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workspace.history.log.MAX_SCANNED_COMMITS", 20)
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(50)]
     repo, ids = history(tmp_path / "repo", line_of(versions))
@@ -300,7 +300,7 @@ def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
     assert "shallow" in page.notes[0]
 
 
-def test_a_damaged_commit_ends_the_history_with_a_note(tmp_path: Path) -> None:
+def test_damaged_commit_ends_history_with_note(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE})
     middle = repo.commit({"a.md": GUIDE + "One.\n"})
     repo.commit({"a.md": GUIDE + "Two.\n"})
@@ -352,7 +352,7 @@ def test_address_that_never_existed_is_an_error(
         changes(tmp_path, file, slug)
 
 
-def test_a_section_in_another_script_is_found_and_the_nearest_named(tmp_path: Path) -> None:
+def test_non_latin_section_is_found_and_nearest_suggested(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
     repo.commit({"a.md": "# A\n\n## Установка\n\nInoy tekst.\n"})
     assert len(changes(tmp_path, "a.md", "установка").entries) == 2
@@ -361,14 +361,14 @@ def test_a_section_in_another_script_is_found_and_the_nearest_named(tmp_path: Pa
     assert caught.value.details["candidates"]
 
 
-def test_an_unborn_branch_has_no_document(tmp_path: Path) -> None:
+def test_unborn_branch_has_no_document(tmp_path: Path) -> None:
     Repo(tmp_path).git("init", "-q")
     with pytest.raises(DocumentNotFound):
         changes(tmp_path, "a.md")
 
 
 @pytest.mark.slow
-def test_ten_thousand_sections_are_followed(tmp_path: Path) -> None:
+def test_history_of_ten_thousand_sections_is_tracked(tmp_path: Path) -> None:
     text = "# Long\n" + "".join(f"\n## Section {number}\n\nText.\n" for number in range(10_000))
     repo = normal(tmp_path, {"a.md": text})
     repo.commit({"a.md": text.replace("Section 9000\n\nText.", "Section 9000\n\nOther.")})
@@ -385,7 +385,7 @@ def test_versions_above_the_limit_are_skipped_with_a_note(tmp_path: Path) -> Non
     assert "1,000 bytes" in page.notes[0]
 
 
-def test_an_archive_has_no_history(tmp_path: Path) -> None:
+def test_archive_has_no_history(tmp_path: Path) -> None:
     repo = normal(tmp_path / "docs", {"a.md": GUIDE})
     repo.git("gc", "-q")
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
@@ -397,19 +397,19 @@ def test_an_archive_has_no_history(tmp_path: Path) -> None:
 def test_long_walk_reports_progress(tmp_path: Path) -> None:
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(1200)]
     repo, _ = history(tmp_path / "repo", line_of(versions))
-    said: list[tuple[int, int, str]] = []
-    changes(repo.path, "a.md", progress=lambda *told: said.append(told))
-    assert [done for done, _, _ in said] == sorted({done for done, _, _ in said})
-    assert len(said) >= 2
+    reports: list[tuple[int, int, str]] = []
+    changes(repo.path, "a.md", progress=lambda *list_changes: reports.append(list_changes))
+    assert [done for done, _, _ in reports] == sorted({done for done, _, _ in reports})
+    assert len(reports) >= 2
 
 
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
 def test_walk_that_reuses_an_older_one_has_the_same_result(tmp_path: Path, seed: int) -> None:
-    """Asked at every commit, pages are those of a server that starts anew.
+    """Pages read after each commit equal those of a fresh server.
 
-    One of both may know sooner that nothing follows: the other has a last page that is empty.
+    One of them may detect the end earlier; then the other has an empty last page.
     """
     random = Random(seed)
     commits: list[Made] = []
@@ -429,7 +429,7 @@ def test_walk_that_reuses_an_older_one_has_the_same_result(tmp_path: Path, seed:
 
 
 def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
-    """The pages of three that are told of a place, until none follows; an empty one at the end left out."""
+    """Return all pages of three changes of a location, without an empty last one."""
     pages: list[tuple[object, list[str]]] = []
     after: str | None = None
     while True:
@@ -438,7 +438,7 @@ def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[
         except DocumentNotFound:
             page = ChangePage((), None, True, ())
         if page.entries or page.next is not None:
-            pages.append((told(page), [change.commit for change in page.entries]))
+            pages.append((list_changes(page), [change.commit for change in page.entries]))
         after = page.next
         if after is None:
             return pages
@@ -449,9 +449,9 @@ def test_history_at_a_new_tip_scans_only_new_commits(tmp_path: Path) -> None:
     repo, ids = history(tmp_path / "repo", line_of(versions))
     workspace = Workspace.open(repo.path, durable=False)
     past = workspace.history()
-    said: list[int] = []
+    reports: list[int] = []
     for id in (ids[-2], ids[-1]):
-        said.clear()
-        page = past.changes(workspace.at(id), "a.md", progress=lambda done, *_: said.append(done))
+        reports.clear()
+        page = past.changes(workspace.at(id), "a.md", progress=lambda done, *_: reports.append(done))
         assert [change.commit for change in page.entries] == ids[:1]
-        assert bool(said) == (id == ids[-2])
+        assert bool(reports) == (id == ids[-2])

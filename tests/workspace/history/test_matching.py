@@ -1,4 +1,4 @@
-"""Lines that two versions share, and what a diff shows of the others."""
+"""Line diffs: shared lines of two versions, and unified diffs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
 LINES = st.lists(LINE, max_size=14)
-FEW_LINES = st.lists(LINE, max_size=7)  # of more, Git leaves out some that repeat among others that differ
+FEW_LINES = st.lists(LINE, max_size=7)  # for more lines, Git skips some repeated ones
 
 
 def longest(old: list[bytes], new: list[bytes]) -> int:
-    """How many lines two texts share at most, by the textbook's table."""
+    """Return the length of the longest common subsequence, by the textbook's table."""
     table = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for row, line in enumerate(old):
         for column, other in enumerate(new):
@@ -73,8 +73,10 @@ def test_pairs_of_long_texts_are_shared_lines_in_order(old: list[bytes], new: li
 
 
 @given(LINES, LINES, st.booleans(), st.booleans())
-def test_a_diff_is_a_patch(old: list[bytes], new: list[bytes], cut: bool, cut_too: bool) -> None:
-    """Applied by hand, as the format says, it makes the new text of the old one."""
+def test_diff_applied_to_old_text_gives_new_text(
+    old: list[bytes], new: list[bytes], cut: bool, cut_too: bool
+) -> None:
+    """Apply a unified diff to the old text, according to its format."""
     before, after = b"".join(old), b"".join(new)
     before = before[:-1] if cut else before
     after = after[:-1] if cut_too else after

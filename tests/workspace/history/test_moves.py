@@ -1,4 +1,4 @@
-"""Old addresses: documents and sections are found again by the branch's history, and never by a guess."""
+"""Old addresses: documents and sections are located by history; ambiguous matches are ignored."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def remove(repo: Repo, path: str) -> str:
     return repo.commit({})
 
 
-def test_a_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
+def test_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
     moved = rename(repo, "retries.md", "guides/retrying.md")
     repo.commit({"limits.md": OTHER + "\nMore.\n"})
     assert find(repo, "retries.md") == Move("guides/retrying.md", None, moved)
@@ -69,7 +69,7 @@ def test_a_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
     assert find(repo, "retries.md", "_preamble") == Move("guides/retrying.md", "_preamble", moved)
 
 
-def test_renamed_and_changed_document_is_found_by_half_of_its_lines(repo: Repo) -> None:
+def test_renamed_document_is_found_by_half_of_its_lines(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
     moved = repo.commit({"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"})
     assert find(repo, "retries.md", "errors") == Move("again.md", "errors", moved)
@@ -79,7 +79,7 @@ def test_renamed_and_changed_document_is_found_by_half_of_its_lines(repo: Repo) 
     assert find(repo, "again.md") is None
 
 
-def test_a_chain_of_renames_leads_to_its_end(repo: Repo) -> None:
+def test_chain_of_renames_is_resolved_to_last_path(repo: Repo) -> None:
     rename(repo, "retries.md", "a.md")
     repo.commit({"a.md": GUIDE + "\nOne more line.\n"})
     rename(repo, "a.md", "b.md")
@@ -106,7 +106,7 @@ def test_removed_document_was_not_moved(repo: Repo) -> None:
     assert find(repo, "retries.md", "errors") is None
 
 
-def test_the_newest_meaning_of_an_address_counts(repo: Repo) -> None:
+def test_newest_meaning_of_reused_address_is_resolved(repo: Repo) -> None:
     rename(repo, "retries.md", "a.md")
     second = {"retries.md": "# Second\n\n## Errors\n\nThe errors of the second.\n"}
     repo.commit(second)
@@ -244,7 +244,7 @@ def test_damaged_history_has_no_moves(repo: Repo, kind: str) -> None:
     assert find(repo, "limits.md", "nothing") is None
 
 
-def test_moves_of_a_list(repo: Repo) -> None:
+def test_given_list_of_moves_is_resolved(repo: Repo) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     moves = Moves.of({"old.md": "retries.md", "lost.md": "gone.md", "limits.md": "retries.md"})
     assert moves.find(snapshot, "old.md") == Move("retries.md", None, None)
@@ -254,7 +254,7 @@ def test_moves_of_a_list(repo: Repo) -> None:
         assert moves.find(snapshot, path) is None
 
 
-def test_the_list_of_renamed_documents(repo: Repo) -> None:
+def test_renamed_documents_are_listed_within_limit(repo: Repo) -> None:
     rename(repo, "retries.md", "a.md")
     rename(repo, "a.md", "b.md")
     repo.commit({"a.md": "# Another\n\nOf the same name.\n"})
@@ -297,20 +297,20 @@ def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
                 case _:
                     pass
             new[chance.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
-        for gone in texts.keys() - new.keys():
-            (folder / gone).unlink()
+        for removed in texts.keys() - new.keys():
+            (folder / removed).unlink()
         repo.commit(new)
         texts = new
         ever |= {*new}
-    expected = _as_git_says(repo, ever)
+    expected = _git_renames(repo, ever)
     for path in sorted(ever - texts.keys()):
         move = find(repo, path)
         assert (move.path if move else None) == expected.get(path), path
     assert map_renamed_documents(Workspace.open(folder).snapshot()) == expected
 
 
-def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:
-    """Where each path that is gone leads, by `git log -M`."""
+def _git_renames(repo: Repo, ever: set[str]) -> Mapping[str, str]:
+    """Return the new path of each removed path, by `git log -M`."""
     commits = repo.git("rev-list", "--first-parent", "HEAD").split()
     steps = []
     for commit in commits[:-1]:
@@ -319,7 +319,7 @@ def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:
         steps.append({row[1]: row[2] if row[0][0] == "R" else None for row in fields if row[0][0] in "RD"})
     leads: dict[str, str] = {}
     for path in ever:
-        newest = next((age for age, gone in enumerate(steps) if path in gone), None)
+        newest = next((age for age, removed in enumerate(steps) if path in removed), None)
         if newest is None:
             continue
         at: str | None = path
@@ -331,7 +331,7 @@ def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:
 
 
 Part = tuple[int, str, str]
-"""A section: its level, its title, and a text that is its own."""
+"""A section: its level, its title, and its unique text."""
 
 
 def written(title: str, parts: list[Part]) -> str:
@@ -341,7 +341,7 @@ def written(title: str, parts: list[Part]) -> str:
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
-    """Random histories of sections that each say something else; one of them changes in each commit."""
+    """Random histories of sections with unique texts; one of them changes in each commit."""
     chance = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
@@ -370,7 +370,7 @@ def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
         if file in history[0] and find_sections_by_name(history[0][file], key):
             continue
         move = moves.find(tip, file, key)
-        assert (move[:2] if move else None) == _where_it_says(history, file, key), (file, key)
+        assert (move[:2] if move else None) == _find_text(history, file, key), (file, key)
 
 
 def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> None:
@@ -394,22 +394,22 @@ def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> N
             texts[f"{step}.md"] = texts.pop(path)
 
 
-def _where_it_says(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
-    """Where the text is now that stood at an address when it was last one."""
+def _find_text(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
+    """Return the current location of the text that was last at an address."""
     for state in history:
         named = find_sections_by_name(state[path], key) if path in state else ()
         if len(named) == 1:
-            says = _says(state[path], named[0])
+            text = _unique_text(state[path], named[0])
             now = [
                 (other, section.key)
                 for other, document in history[0].items()
                 for section in document.sections
-                if _says(document, section) == says
+                if _unique_text(document, section) == text
             ]
             return now[0] if now else None
     raise AssertionError(key)
 
 
-def _says(document: Document, section: Section) -> str:
-    """The words of a section that never change."""
+def _unique_text(document: Document, section: Section) -> str:
+    """Return the unique text of a section, which never changes."""
     return document.text(section.body, section.end).partition(".")[0]

@@ -1,11 +1,11 @@
-"""Versions that are told without a parse, held against a parse of them."""
+"""Versions compared without a parse; the results equal those of parsed versions."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from workspace.document.document import Document
 from workspace.history.origins import find_heading_free_edit, measure_common_prefix, measure_common_suffix
 from workspace.history.places import find_section_end
@@ -40,10 +40,10 @@ DOCUMENTS = st.lists(st.sampled_from(BLOCKS), max_size=12).map("".join)
 EDITS = st.lists(st.sampled_from([*BLOCKS[5:12], "a", " ", "\r\n"]), max_size=4).map("".join)
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=scale_examples(400))
 @given(DOCUMENTS, EDITS, EDITS, DOCUMENTS)
 def test_mapped_range_is_that_of_the_same_section(head: str, old: str, new: str, tail: str) -> None:
-    """One place of a document is edited; no section that is said to be the same has become another."""
+    """After one edit, a section that is reported as unchanged is the same section."""
     before, after = (head + old + tail).encode(), (head + new + tail).encode()
     earlier, later = Document.parse(before), Document.parse(after)
     edit = find_heading_free_edit(after, before)
@@ -77,19 +77,19 @@ def test_text_appended_to_the_last_section_belongs_to_it() -> None:
     assert moved(new, old, 5, old.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
-def test_a_longer_paragraph_above_moves_a_section() -> None:
+def test_longer_paragraph_above_shifts_section_range() -> None:
     old = b"# T\n\nOne.\nTwo.\nThree.\n\n## One\n\nText.\n"
     new = old.replace(b"Two.", b"Two and more.")
     start = old.index(b"## One")
     assert moved(new, old, start + 9, len(new)) == (start, len(old))
 
 
-def test_an_edit_within_a_section_needs_no_parse() -> None:
+def test_edit_within_section_needs_no_parse() -> None:
     old = b"# T\n\n## One\n\nText.\n\nMore.\n\n## Two\n\nText.\n"
     new = old.replace(b"More.", b"Other words.")
     assert moved(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
-def test_the_end_of_a_list_may_make_a_heading() -> None:
+def test_changed_list_end_may_create_heading() -> None:
     old = b"# T\n\n- item\n\n  Text.\n\n  ## One\n"
     assert find_heading_free_edit(old.replace(b"  Text.", b"Text."), old) is None

@@ -1,7 +1,7 @@
-"""Examples of several documents: `before PATH` and `after PATH` fences, what is asked, and what is answered.
+"""Cases of several documents: `before PATH` and `after PATH` fences, the operations, and the result.
 
-A path without an `after` fence stays as it was; an empty one marked `gone PATH` is removed. `settings` is the
-workspace's docyard.toml, `files` names what else is there.
+A path without an `after` fence is unchanged; an empty one marked `gone PATH` is removed. `settings` is the
+workspace's docyard.toml, `files` lists further files.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OT
 STYLE = Style(AnchorForm.BRACES, "2025-09-19")
 
 
-def operation_of(fields: dict[str, object]) -> Operation:
-    """The operation that a case asks for."""
+def make_operation(fields: dict[str, object]) -> Operation:
+    """Return the operation of a case."""
     given = dict(fields)
     kind = OPERATIONS[str(given.pop("operation"))]
     if kind is CreateDocument:
@@ -50,8 +50,8 @@ def operation_of(fields: dict[str, object]) -> Operation:
     return kind(**given)
 
 
-def files_of(case: Case, mark: str) -> dict[str, bytes]:
-    """The documents of the fences that begin with a word."""
+def read_files(case: Case, mark: str) -> dict[str, bytes]:
+    """Return the documents of the fences that begin with a word."""
     return {
         fence.removeprefix(f"{mark} "): case.data(fence)
         for fence in case.fences
@@ -59,13 +59,15 @@ def files_of(case: Case, mark: str) -> dict[str, bytes]:
     }
 
 
-def planned(case: Case, folder: Path) -> Plan:
-    """What the operations of a case do to its documents."""
-    files: dict[str, str | bytes] = {**files_of(case, "before")}
+def plan_case(case: Case, folder: Path) -> Plan:
+    """Return the plan of a case's operations on its documents."""
+    files: dict[str, str | bytes] = {**read_files(case, "before")}
     files |= dict.fromkeys(case.fences.get("files", "").splitlines(), b"x")
     if "settings" in case.fences:
         files["docyard.toml"] = case.data("settings")
     repo = repositories.normal(folder, files)
-    asked = case.json("json")
-    operations = [operation_of(fields) for fields in (asked if isinstance(asked, list) else [asked])]
+    requested = case.json("json")
+    operations = [
+        make_operation(fields) for fields in (requested if isinstance(requested, list) else [requested])
+    ]
     return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, STYLE)

@@ -1,4 +1,4 @@
-"""A folder on the disk as the world in which links are resolved."""
+"""A folder on the disk as a file tree to resolve links in."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from workspace.validation.files import list_folder
 
 
 def folder_world(root: Path, config: WorkspaceConfig) -> Corpus:
-    """The files of a folder as they are now, under settings that need not stand in it."""
+    """Return the current files of a folder, with settings that may come from elsewhere."""
     return Corpus(replace(list_folder(root, None), settings=config))

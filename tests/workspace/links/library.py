@@ -1,4 +1,4 @@
-"""Inline links as markdown-it-py finds them: what the reader is held against."""
+"""Inline links as markdown-it-py finds them, to compare with the reader."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from workspace.links.link import LinkKind
 
 Rule = Callable[[StateInline, bool], bool]
 Found = tuple[LinkKind, bool, int, int, int, int]
-"""A link's kind, whether it is an image, its [start, end), and that of its destination."""
+"""The kind of a link, True for an image, its [start, end), and that of its destination."""
 
 _SPACES = " \t\n"
 
 
 class Library:
-    """The library's inline rules, which note where each link stands."""
+    """The library's inline rules, which record the position of each link."""
 
     def __init__(self) -> None:
         self._found: list[Found] = []
@@ -26,18 +26,18 @@ class Library:
         self._parser.validateLink = lambda url: True  # type: ignore[method-assign]
         self._parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
         rules = self._parser.inline.ruler
-        rules.at("link", self._noting(rules_inline.link, self._link))
-        rules.at("image", self._noting(rules_inline.image, self._image))
-        rules.at("autolink", self._noting(rules_inline.autolink, self._autolink))
+        rules.at("link", self._recording(rules_inline.link, self._link))
+        rules.at("image", self._recording(rules_inline.image, self._image))
+        rules.at("autolink", self._recording(rules_inline.autolink, self._autolink))
 
     def links(self, text: str, labels: Container[str] = ()) -> list[Found]:
-        """The links of a text, where a definition stands elsewhere for each of the labels."""
+        """Return the links of a text, with a definition elsewhere for each of the labels."""
         self._found.clear()
         references = {label: {"href": "x", "title": ""} for label in ("A", "B") if label in labels}
         self._parser.inline.parse(text, self._parser, {"references": references}, [])
         return sorted(self._found)
 
-    def _noting(self, rule: Rule, note: Callable[[StateInline, int, int], None]) -> Rule:
+    def _recording(self, rule: Rule, note: Callable[[StateInline, int, int], None]) -> Rule:
         def run(state: StateInline, silent: bool) -> bool:
             start, before = state.pos, len(self._found)
             if not rule(state, silent):
@@ -55,12 +55,12 @@ class Library:
             self._found.append((LinkKind.AUTOLINK, False, start, end, start + 1, end - 1))
 
     def _link(self, state: StateInline, start: int, end: int) -> None:
-        self._bracketed(state, start, start, end)
+        self._record_bracketed(state, start, start, end)
 
     def _image(self, state: StateInline, start: int, end: int) -> None:
-        self._bracketed(state, start, start + 1, end)
+        self._record_bracketed(state, start, start + 1, end)
 
-    def _bracketed(self, state: StateInline, start: int, bracket: int, end: int) -> None:
+    def _record_bracketed(self, state: StateInline, start: int, bracket: int, end: int) -> None:
         text = state.src
         state.pos = bracket
         behind = parseLinkLabel(state, bracket, start == bracket) + 1

@@ -1,4 +1,4 @@
-"""Documents whose links are spelled in every way that there is, for tests that must miss none of them."""
+"""Documents whose links are spelled in all possible ways."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SOURCES = ("README.md", "top.md", "a/from.md", "a/b/from.md", "B/from.md", "a/b/
 
 
 class Paths:
-    """A world of nothing but paths."""
+    """A file tree that contains only paths."""
 
     def __init__(self, paths: Collection[str], rules: LinkRules) -> None:
         self.paths = frozenset(paths)
@@ -64,8 +64,8 @@ class Paths:
         return None
 
 
-def meant(world: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
-    """Kind, destination and path of each link of a document that leads to a file or folder."""
+def read_targets(world: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
+    """Return kind, destination and path of each link of a document to a file or folder."""
     found = set()
     for link in read_cached_links(document, wiki=world.rules.wiki).links:
         resolved = resolve(world, document.path, link)
@@ -81,7 +81,7 @@ rules = st.builds(
 
 @st.composite
 def destinations(draw: st.DrawFn, source: str) -> str:
-    """A way to some path from a document, written in some way."""
+    """Draw a destination of a path, relative to a document, in any spelling."""
     target = draw(st.sampled_from(PATHS))
     path = target
     for _ in range(draw(st.integers(0, 2))):
@@ -95,11 +95,11 @@ def destinations(draw: st.DrawFn, source: str) -> str:
         path = draw(st.sampled_from(["", "./"])) + path
     else:
         path = "/" + path
-    return "".join(draw(written(character)) for character in path)
+    return "".join(draw(spell_character(character)) for character in path)
 
 
-def written(character: str) -> st.SearchStrategy[str]:
-    """A character as it is, mostly, or as an escape of some kind."""
+def spell_character(character: str) -> st.SearchStrategy[str]:
+    """Return a strategy for spellings of a character: mostly unchanged, else escaped."""
     ways = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
     ways += [
         html.escape(character),
@@ -135,7 +135,7 @@ FORMS = (
 
 @st.composite
 def texts(draw: st.DrawFn, source: str) -> bytes:
-    """A document with one to three links."""
+    """Draw a document with one to three links."""
     parts = [
         draw(st.sampled_from(FORMS)).format(draw(destinations(source)))
         for _ in range(draw(st.integers(1, 3)))

@@ -1,4 +1,4 @@
-"""The quick look at an edit misses no name that came, went or moved."""
+"""The fast check of an edit detects every name that was added, removed or moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Destinations that are written anew: whatever the files are called, reading what was written leads there."""
+"""Rewritten destinations resolve to their targets, for any file names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
@@ -26,9 +26,11 @@ FORMS = {
     Enclosure.SINGLE: "<img src='{}'>",
     Enclosure.UNQUOTED: "<a href={}>a</a>",
 }
-NASTY = [*"ab ()%<>#?\"'&\\é数|`*[]{}=;!~:._-", "%20", "&amp;", "copy;", "%2F", "..", "&#", "\u00a0"]
+ADVERSARIAL = [*"ab ()%<>#?\"'&\\é数|`*[]{}=;!~:._-", "%20", "&amp;", "copy;", "%2F", "..", "&#", "\u00a0"]
 names = (
-    st.lists(st.sampled_from(NASTY), min_size=1, max_size=6).map("".join).filter(lambda name: name.strip("."))
+    st.lists(st.sampled_from(ADVERSARIAL), min_size=1, max_size=6)
+    .map("".join)
+    .filter(lambda name: name.strip("."))
 )
 paths = st.builds(
     lambda folders, name, ending: "/".join([*folders, name + ending]),
@@ -58,7 +60,7 @@ def _link(document: Document) -> Link:
     return link
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(
     st.sampled_from(list(FORMS)),
     st.sampled_from(OLD),
@@ -80,11 +82,11 @@ def test_written_destination_resolves_to_its_target(
             try:
                 (Path(folder) / file).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / file).touch()
-            except OSError:  # a file stands where a folder is wanted
+            except OSError:  # a file has the path of a required folder
                 assume(False)
         world = folder_world(Path(folder), config)
         assume(not world.is_folder(path))
-        # A document without the fragment cannot be told from one with it.
+        # A document without the fragment is not distinguished from one with it.
         written = old.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old
         before = Document.parse(FORMS[enclosure].format(written).encode(), source)
         link = _link(before)
@@ -96,7 +98,7 @@ def test_written_destination_resolves_to_its_target(
         found = resolve(world, source, again)
         assert found.target is not None
         assert (found.path, found.target.fragment or None) == (path, fragment)
-        # The title, the text and what encloses the destination stay, and nothing is left to mend.
+        # The title, the text and the enclosure of the destination are unchanged, and the result is final.
         assert (again.kind, again.enclosure, again.start) == (link.kind, enclosure, link.start)
         assert after.data[again.destination_end :] == before.data[link.destination_end :]
         assert format_destination(again, source, Target(path, fragment), world, new) == new
@@ -151,7 +153,7 @@ def test_link_to_the_target_stays_unchanged(written: str, tmp_path: Path) -> Non
         ("sub/", "x/a.md", Target("x", None), "./"),
     ],
 )
-def test_new_destination_keeps_the_old_style(
+def test_new_destination_preserves_the_old_style(
     old: str, source: str, target: Target, new: str, tmp_path: Path
 ) -> None:
     world = folder_world(tmp_path, WorkspaceConfig())
@@ -173,7 +175,7 @@ def test_enclosed_destination_is_read_back(destination: str, enclosure: Enclosur
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=4), st.lists(st.sampled_from("ab"), max_size=4))
-def test_relative_paths(path: list[str], folder: list[str]) -> None:
+def test_relative_path_joins_to_its_target(path: list[str], folder: list[str]) -> None:
     relative = make_relative_path("/".join(path), "/".join(folder))
     parts = list(folder)
     for part in relative.split("/") if relative else []:

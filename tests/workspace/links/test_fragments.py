@@ -1,4 +1,4 @@
-"""Which names the places of a document have, and how renderers number them."""
+"""Names of the places of a document, and the numbers that renderers append to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workspace.links.fragments import (
 )
 from workspace.markdown import outline
 
-# Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
+# Titles in many scripts, and the results of slug() of github-slugger 2.0.0 (npm).
 GITHUB_SLUGS: dict[str, str] = json.loads(
     Path(__file__).parents[1].joinpath("markdown", "github_slugs.json").read_text("utf-8")
 )["slugs"]
@@ -49,7 +49,7 @@ def test_github_slugs_equal_those_of_github() -> None:
         ("a/b.c", "abc"),
     ],
 )
-def test_slugs_of_python_markdown(title: str, slug: str) -> None:
+def test_mkdocs_slugs_equal_those_of_python_markdown(title: str, slug: str) -> None:
     assert make_mkdocs_slug(title) == slug
 
 
@@ -74,14 +74,14 @@ def test_headings_are_numbered_like_github(titles: list[str], nested: bool) -> N
 
 @given(st.lists(st.sampled_from(["a", "a_1", "a_2", "", "_1", "b_9", "a_01"]), max_size=12))
 def test_ids_are_numbered_like_python_markdown(names: list[str]) -> None:
-    taken = {"a_3"}
+    used = {"a_3"}
     ids = UnderscoredIds({"a_3"})
     for name in names:
         wanted = name
-        while wanted in taken or not wanted:  # markdown/extensions/toc.py, unique()
+        while wanted in used or not wanted:  # markdown/extensions/toc.py, unique()
             found = re.match(r"^(.*)_([0-9]+)$", wanted)
             wanted = f"{found[1]}_{int(found[2]) + 1}" if found else f"{wanted}_1"
-        taken.add(wanted)
+        used.add(wanted)
         assert ids.give(name) == wanted
 
 
@@ -117,7 +117,7 @@ def test_all_headings_are_read(lines: list[str], ending: str) -> None:
 
 
 @pytest.mark.slow
-def test_many_equal_headings() -> None:
+def test_many_equal_headings_are_numbered() -> None:
     document = Document.parse(b"## Errors\n\n> # 1\n\n" * 2_000)
     assert "errors-1999" in find_names(document, Dialect.GITHUB)
     mkdocs = find_names(Document.parse(document.data), Dialect.MKDOCS)
@@ -125,7 +125,7 @@ def test_many_equal_headings() -> None:
 
 
 @loop_over("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
-def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> None:
+def test_anchor_of_a_quoted_heading_is_a_name(dialect: Dialect) -> None:
     names = find_names(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
     assert names["own"].offset == 5
     assert "b" not in names
@@ -184,5 +184,7 @@ def test_offsets_of_headings_at_any_depth(front: bytes) -> None:
         front + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
     )
     names = find_names(document, Dialect.GITHUB)
-    told = {name: document.data[names[name].offset :].split(b"\r\n")[0] for name in ("t", "in", "out", "end")}
-    assert told == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}
+    found_lines = {
+        name: document.data[names[name].offset :].split(b"\r\n")[0] for name in ("t", "in", "out", "end")
+    }
+    assert found_lines == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}

@@ -1,4 +1,4 @@
-"""GitHub takes an anchor in braces for words: such fragments are told without the parser where sure."""
+"""GitHub reads an anchor in braces as words: such fragments are derived without the parser if possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which documents may link to a path: never one too few, and not nearly all."""
+"""The search for documents that may link to a path misses none, and returns few others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import Repo, normal
-from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
+from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets, rules, texts
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.links.inbound import LinkPattern, ScannedInbound, may_link
@@ -25,11 +25,11 @@ sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(sour
 @example(LinkRules(wiki=True), ("top.md", "[[STRASSE]] [[STRAßE]]".encode()))
 @example(LinkRules(root="a"), ("top.md", b'<a href="/#x">'))
 @example(LinkRules(), ("a/from.md", b'<a href="rate-\nlimits.md">'))
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
     world = Paths((*PATHS, *SOURCES), links)
-    for _, destination, target in meant(world, Document.parse(data, path)):
+    for _, destination, target in read_targets(world, Document.parse(data, path)):
         sought = LinkPattern.of(target, links.root)
         assert may_link(path, data, [sought], wiki=links.wiki), (destination, target)
 
@@ -63,23 +63,23 @@ def repo(tmp_path: Path) -> Repo:
 )
 def test_scan_returns_documents_that_contain_the_name(repo: Repo, path: str, expected: list[str]) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
-    assert list(ScannedInbound().linking_to(snapshot, [path])) == expected
+    assert list(ScannedInbound().find_linking_documents(snapshot, [path])) == expected
 
 
 def test_workspace_scans_all_documents_by_default(repo: Repo) -> None:
     workspace = Workspace.open(repo.path)
-    assert "b/inline.md" in workspace.inbound.linking_to(workspace.snapshot(), ["a/limits.md"])
+    assert "b/inline.md" in workspace.inbound.find_linking_documents(workspace.snapshot(), ["a/limits.md"])
 
 
 def test_document_above_the_limit_is_returned_without_a_scan(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
     snapshot = Workspace.open(repo.path).snapshot()
-    assert "big.md" in ScannedInbound().linking_to(snapshot, ["a/limits.md"])
+    assert "big.md" in ScannedInbound().find_linking_documents(snapshot, ["a/limits.md"])
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=scale_examples(30))
 @given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
 def test_adversarial_document_is_scanned_in_linear_time(data: bytes) -> None:
-    """Each of these takes milliseconds; a pattern that begins again at every byte would take minutes."""
+    """Each text takes milliseconds; a pattern that restarts at every byte would take minutes."""
     sought = [LinkPattern.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
     assert may_link("a/from.md", data, sought, wiki=True) in (True, False)

@@ -1,4 +1,4 @@
-"""Survival: what an edit kept is found again, byte for byte, and what it wrote is told apart."""
+"""Offset maps: preserved bytes of an edit are mapped one by one, and written ones are distinguished."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def edits(draw: st.DrawFn) -> tuple[Document, tuple[Splice, ...]]:
     return Document.parse(data, "a.md"), tuple(draw(st.permutations(splices)))
 
 
-def applied(data: bytes, splices: tuple[Splice, ...]) -> bytes:
+def apply_splices(data: bytes, splices: tuple[Splice, ...]) -> bytes:
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):
         data = data[: splice.start] + splice.replacement + data[splice.end :]
     return data
@@ -34,43 +34,43 @@ def test_each_preserved_byte_is_mapped(
     edit: tuple[Document, tuple[Splice, ...]], new_path: str | None
 ) -> None:
     document, splices = edit
-    data = applied(document.data, splices)
-    survival = OffsetMap.of_splices(document, splices, new_path)
+    data = apply_splices(document.data, splices)
+    offset_map = OffsetMap.of_splices(document, splices, new_path)
     after = Document.parse(data, new_path or "a.md")
-    kept = bytearray(len(data))
+    preserved = bytearray(len(data))
     for offset, byte in enumerate(document.data):
-        place = survival.place("a.md", offset)
-        gone = any(splice.start <= offset < splice.end for splice in splices)
-        assert (place is None) == gone
+        place = offset_map.place("a.md", offset)
+        is_removed = any(splice.start <= offset < splice.end for splice in splices)
+        assert (place is None) == is_removed
         if place is not None:
             assert place[0] == after.path
             assert data[place[1]] == byte
-            kept[place[1]] = 1
-    written = [offset for start, end in survival.written(after) for offset in range(start, end)]
-    assert written == [offset for offset, flag in enumerate(kept) if not flag]
-    assert survival.document("a.md") == after.path
-    assert survival.place("other.md", 5) == ("other.md", 5)
+            preserved[place[1]] = 1
+    written = [offset for start, end in offset_map.find_written_spans(after) for offset in range(start, end)]
+    assert written == [offset for offset, flag in enumerate(preserved) if not flag]
+    assert offset_map.document("a.md") == after.path
+    assert offset_map.place("other.md", 5) == ("other.md", 5)
 
 
 def test_span_is_mapped_only_if_contiguous() -> None:
     pieces = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
-    survival = OffsetMap(pieces)
-    assert survival.span("a.md", 3, 10) == ("a.md", 3)
-    assert survival.span("a.md", 12, 20) == ("b.md", 102)
-    assert survival.span("a.md", 8, 12) is None
-    assert survival.span("a.md", 19, 21) is None
-    assert survival.span("c.md", 19, 21) == ("c.md", 19)
-    assert survival.paths == {"a.md"}
-    assert survival.new_paths == ("a.md", "b.md")
-    assert survival.document("a.md") == "a.md"
+    offset_map = OffsetMap(pieces)
+    assert offset_map.span("a.md", 3, 10) == ("a.md", 3)
+    assert offset_map.span("a.md", 12, 20) == ("b.md", 102)
+    assert offset_map.span("a.md", 8, 12) is None
+    assert offset_map.span("a.md", 19, 21) is None
+    assert offset_map.span("c.md", 19, 21) == ("c.md", 19)
+    assert offset_map.paths == {"a.md"}
+    assert offset_map.new_paths == ("a.md", "b.md")
+    assert offset_map.document("a.md") == "a.md"
 
 
 def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     removed = OffsetMap.of_removal("a.md")
     assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
     made = OffsetMap.of_creation("a.md")
-    assert made.written(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
-    assert made.written(Document.parse(b"# A\n", "b.md")) == ()
+    assert made.find_written_spans(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
+    assert made.find_written_spans(Document.parse(b"# A\n", "b.md")) == ()
 
 
 @loop_over(

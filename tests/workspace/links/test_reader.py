@@ -13,8 +13,8 @@ from workspace.links.reader import read_by_parser, read_cached_links, read_links
 pytestmark = pytest.mark.smoke
 
 
-def told(found: Links) -> list[str]:
-    """The links and names as the examples tell them, in order of place."""
+def format_links(found: Links) -> list[str]:
+    """Return the links and names in the format of the examples, in order of position."""
     parts = [
         (link.start, 0, f"{link.line} {'!' * link.is_image}{link.kind} {link.destination}".rstrip())
         for link in found.links
@@ -25,12 +25,12 @@ def told(found: Links) -> list[str]:
 
 @loop_over("ending", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
 @loop_over("case", read_cases("reading_links.md"))
-def test_links_of_a_document(case: Case, ending: bytes) -> None:
+def test_links_of_a_document_are_read(case: Case, ending: bytes) -> None:
     document = Document.parse(case.data("document").replace(b"\n", ending), "doc.md")
     for fence, wiki in (("links", False), ("wiki", True)):
         if fence in case.fences:
             expected = sorted(case.fences[fence].splitlines())
-            assert sorted(told(read_links(document, wiki=wiki))) == expected
+            assert sorted(format_links(read_links(document, wiki=wiki))) == expected
             assert read_by_parser(document, wiki=wiki) == read_links(document, wiki=wiki)
 
 

@@ -1,4 +1,4 @@
-"""Inline links, held against the library, and bounded."""
+"""Inline links, compared to the library, and bounded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_reader_finds_the_same_links_as_the_library(text: str) -> None:
 @example("[a [b] c][a]")
 @example("[![a]][b]")
 def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
-    # Where a link's parentheses do not end, the library goes on behind them; and it allows brackets in
+    # If a link's parentheses are not closed, the library continues after them. It also allows brackets in
     # labels, as CommonMark §6.3 does not.
     assume(
         "(" not in text and "--->" not in text and "[[" not in text and "][" not in text.replace("][a]", "")
@@ -85,7 +85,7 @@ def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
     ],
 )
 def test_brackets_before_unclosed_parentheses_are_a_reference(text: str) -> None:
-    """CommonMark §6.3; the library does not take them so."""
+    """CommonMark §6.3; the library does not implement this."""
     first, second = read(text, frozenset("A"))
     assert (first[0], second[0]) == (LinkKind.REFERENCE, LinkKind.REFERENCE)
 
@@ -106,7 +106,7 @@ def test_label_with_a_bracket_is_invalid() -> None:
         ("</a id=x> <a id=x", []),
     ],
 )
-def test_names_of_html(text: str, names: list[str]) -> None:
+def test_html_names_are_read(text: str, names: list[str]) -> None:
     found = [part.name for part in read_inline(text, 0, len(text)) if isinstance(part, NameSpan)]
     assert found == names
 
@@ -121,7 +121,7 @@ def test_names_of_html(text: str, names: list[str]) -> None:
         ("[[ a b ]] [[ c |d]]", ["a b", "c"]),
     ],
 )
-def test_wiki_links(text: str, destinations: list[str]) -> None:
+def test_wiki_links_are_read_if_enabled(text: str, destinations: list[str]) -> None:
     found = read_inline(text, 0, len(text), wiki=True)
     spans = [part for part in found if isinstance(part, LinkSpan)]
     assert [text[span.destination_start : span.destination_end] for span in spans] == destinations

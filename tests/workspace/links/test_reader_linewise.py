@@ -1,4 +1,4 @@
-"""What is read line by line is what the parser finds, and nothing takes longer than a text is long."""
+"""The linewise reader returns the same links as the parser, in linear time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import NASTY
+from tests.workspace.bombs import ADVERSARIAL
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
 from workspace.links.reader import ABOVE, read_by_parser, read_cached_links, read_linewise, read_links
@@ -110,7 +110,7 @@ def test_linewise_reader_equals_the_parser(text: str, wiki: bool) -> None:
 
 @given(texts)
 def test_line_endings_do_not_change_the_links(text: str) -> None:
-    """With CRLF and with CR, and whatever stands above."""
+    """Read a text with CRLF and with CR, and with other lines above."""
     read = [
         [
             (link.kind, link.destination, link.label, link.line)
@@ -165,9 +165,9 @@ def test_common_texts_are_read_without_the_parser() -> None:
     assert unsure == []
 
 
-@loop_over("name", NASTY)
+@loop_over("name", ADVERSARIAL)
 def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
-    document = Document.parse(NASTY[name](100))
+    document = Document.parse(ADVERSARIAL[name](100))
     assert read_links(document) == read_by_parser(document)
 
 

@@ -1,4 +1,4 @@
-"""What links lead to, and how they are spelled anew, by the examples of `tests/cases/links.md`."""
+"""Resolution and rewriting of links, by the examples of `tests/cases/links.md`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = read_cases("links.md")
 
 
 class _Folder:
-    """An example's folder, and its first document."""
+    """The folder of an example, and its first document."""
 
     def __init__(self, case: Case, root: Path) -> None:
         self.root = root
@@ -46,7 +46,7 @@ class _Folder:
     def world(self) -> FileTree:
         return folder_world(self.root, self.config)
 
-    def resolved(self) -> list[ResolvedLink]:
+    def resolve_links(self) -> list[ResolvedLink]:
         wiki = self.config.links.wiki
         return [resolve(self.world, self.path, link) for link in read_cached_links(self.document, wiki).links]
 
@@ -59,13 +59,14 @@ def _with(fence: str) -> list[object]:
 def test_links_resolve_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
     links = read_cached_links(folder.document, folder.config.links.wiki).links
-    told = [
-        f"{link.line} {_told(folder, found)}" for link, found in zip(links, folder.resolved(), strict=True)
+    found_names = [
+        f"{link.line} {_format_result(folder, found)}"
+        for link, found in zip(links, folder.resolve_links(), strict=True)
     ]
-    assert told == case.fences["links"].splitlines()
+    assert found_names == case.fences["links"].splitlines()
 
 
-def _told(folder: _Folder, found: ResolvedLink) -> str:
+def _format_result(folder: _Folder, found: ResolvedLink) -> str:
     suggestion = suggest_destination(folder.world, found)
     words = [found.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
     if found.status is LinkStatus.OK and found.path is not None:
@@ -81,7 +82,7 @@ def _told(folder: _Folder, found: ResolvedLink) -> str:
 @loop_over("case", _with("renamed"))
 def test_destinations_are_rewritten_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path / "before")
-    links, before = read_cached_links(folder.document, folder.config.links.wiki).links, folder.resolved()
+    links, before = read_cached_links(folder.document, folder.config.links.wiki).links, folder.resolve_links()
     renamed = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())
     moved = _Folder(case, tmp_path / "unused")
     moved.root = tmp_path / "after"
@@ -103,19 +104,22 @@ def test_destinations_are_rewritten_as_in_the_examples(case: Case, tmp_path: Pat
     assert data.decode() == case.data("after").decode()
     moved.files[moved.path] = data
     moved.write()
-    for found, stood in zip(moved.resolved(), before, strict=True):
-        if not stood.is_broken:
-            assert (found.status, found.path) == (stood.status, renamed.get(str(stood.path), stood.path))
+    for found, previous in zip(moved.resolve_links(), before, strict=True):
+        if not previous.is_broken:
+            assert (found.status, found.path) == (
+                previous.status,
+                renamed.get(str(previous.path), previous.path),
+            )
 
 
 @loop_over("case", _with("names"))
-def test_names(case: Case, tmp_path: Path) -> None:
+def test_names_of_a_document_are_found_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     document = _Folder(case, tmp_path).document
     for fence, listed in case.fences.items():
         if fence.startswith("names "):
             names = find_names(document, Dialect(fence.removeprefix("names ")))
-            told = {
+            found_names = {
                 f"{name} = {document.lines.line_at(at.offset) + 1 if at.section is not None else 0}"
                 for name, at in names.items()
             }
-            assert told == set(listed.splitlines())
+            assert found_names == set(listed.splitlines())

@@ -1,4 +1,4 @@
-"""Which path and fragment a destination names."""
+"""The path and the fragment of a destination."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SOURCE = "docs/a.md"
         ("./c:d.md", Target("docs/c:d.md", None)),
     ],
 )
-def test_destinations(destination: str, target: Target) -> None:
+def test_destination_is_read_as_target(destination: str, target: Target) -> None:
     assert read_target(destination, SOURCE, RULES) == target
 
 
@@ -58,13 +58,13 @@ def test_external_destination_has_no_target(destination: str) -> None:
     assert read_target(destination, SOURCE, RULES) is None
 
 
-def test_destinations_from_the_root() -> None:
+def test_destination_with_a_slash_is_relative_to_the_root() -> None:
     rules = LinkRules(root="./site/")
     assert read_target("/x", SOURCE, rules) == Target("site/x", None)
     assert read_target("x", SOURCE, rules) == Target("docs/x", None)
 
 
-def test_ignored_destinations() -> None:
+def test_destinations_that_match_a_glob_are_ignored() -> None:
     rules = LinkRules(ignore=("api", "/v1/*", "docs/generated/**/*.md"))
     for destination in ("api#x", "/v1/a", "generated/b/c.md", "./api?y", "/api"):
         assert read_target(destination, "docs/a.md", rules) is None, destination
@@ -91,7 +91,7 @@ def test_invalid_link_settings_are_refused(settings: bytes, field: str) -> None:
     assert caught.value.details.get("field") == field
 
 
-def test_settings() -> None:
+def test_link_settings_are_read() -> None:
     config = WorkspaceConfig.read(
         b'[links]\ndialect = "mkdocs"\nwiki = true\nroot = "/"\n'.replace(b'"/"', b'"a/"')
     )

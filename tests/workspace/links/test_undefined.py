@@ -1,4 +1,4 @@
-"""References and footnotes whose definition goes with what an operation takes away."""
+"""References and footnotes whose definition an operation removes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ See [one] and [Two][t], ![pic][], once[^n] and [out][].
 """
 
 
-def outcome(folder: Path, operation: Operation, text: str = A) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What an operation answers, and its hints."""
+def run_operation(
+    folder: Path, operation: Operation, text: str = A
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the result of an operation, and its hints."""
     repo = repositories.normal(folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"})
     [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, STYLE).steps
     assert step.outcome, step.error
@@ -44,17 +46,17 @@ def outcome(folder: Path, operation: Operation, text: str = A) -> tuple[dict[str
     [RemoveSection(file="a.md", slug="refs"), UpdateContent(file="a.md", slug="refs", content="None.")],
 )
 def test_lost_definitions_are_reported(tmp_path: Path, operation: Operation) -> None:
-    answer, hints = outcome(tmp_path, operation)
-    told = [(link["file"], link["slug"], link["line"]) for link in answer["broken_links"]]
-    assert told == [("a.md", "_preamble", 3)] * 3
+    answer, hints = run_operation(tmp_path, operation)
+    broken = [(link["file"], link["slug"], link["line"]) for link in answer["broken_links"]]
+    assert broken == [("a.md", "_preamble", 3)] * 3
     assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x", "p.png", "[^n]"]
     assert answer["broken_links_total"] == 3
-    # The second definition of its label counts now, and leads elsewhere.
+    # The second definition of the label counts now, with another target.
     assert [hint for hint in hints if "could not be updated" in hint and "a.md line 3" in hint]
 
 
-def test_definition_renamed_by_hand_is_reported(tmp_path: Path) -> None:
-    answer, _ = outcome(tmp_path, ReplaceText(file="a.md", old="[one]:", new="[two]:"))
+def test_renamed_definition_is_reported(tmp_path: Path) -> None:
+    answer, _ = run_operation(tmp_path, ReplaceText(file="a.md", old="[one]:", new="[two]:"))
     assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x"]
 
 
@@ -68,14 +70,14 @@ def test_definition_renamed_by_hand_is_reported(tmp_path: Path) -> None:
 )
 def test_preserved_or_restored_definitions_are_not_reported(tmp_path: Path, operation: Operation) -> None:
     text = "# A\n\n[one], a[^n]\n\n## Uses\n\n[one] b[^n]\n\n## Refs\n\n[one]: b.md#x\n[^n]: Note.\n"
-    answer, _ = outcome(tmp_path, operation, text)
+    answer, _ = run_operation(tmp_path, operation, text)
     assert "broken_links" not in answer
 
 
 def test_link_broken_by_removed_letters_is_reported(tmp_path: Path) -> None:
     text = "# A\n\n[a](b.md#x)\n"
-    _, hints = outcome(tmp_path / "2", ReplaceText(file="a.md", old="b.md#x", new="b.md"), text)
+    _, hints = run_operation(tmp_path / "2", ReplaceText(file="a.md", old="b.md#x", new="b.md"), text)
     assert not hints
-    _, hints = outcome(tmp_path / "3", ReplaceText(file="a.md", old="b.md#x", new=".md#x"), text)
-    told = "link to '.md#x' on line 3 is broken: there is no '.md'; did you mean 'b.md'?"
-    assert hints == (told,)
+    _, hints = run_operation(tmp_path / "3", ReplaceText(file="a.md", old="b.md#x", new=".md#x"), text)
+    expected = "link to '.md#x' on line 3 is broken: there is no '.md'; did you mean 'b.md'?"
+    assert hints == (expected,)

@@ -1,4 +1,4 @@
-"""Relinking: whatever an operation does, a link that led to what is still there leads there still."""
+"""Link updates: after any operation, a link to an existing target still leads to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, signature
 from tests.workspace.links.cases import STYLE
@@ -51,7 +51,7 @@ forms = st.sampled_from(["[L{n}]({to})", "[L{n}](<{to}> 'T')", "- [L{n}]({to})",
 
 @st.composite
 def worlds(draw: st.DrawFn) -> dict[str, bytes]:
-    """Documents with a mark in each section, and links to each other."""
+    """Draw documents with a mark in each section, and links to each other."""
     files, number = {}, 0
     for path in PATHS:
         parts = [f"---\nid: file{number};\n---"]
@@ -84,8 +84,8 @@ operations = st.one_of(
 )
 
 
-def chosen(overlay: Snapshot, drawn: object) -> Operation:
-    """An operation on one of all sections."""
+def make_operation(overlay: Snapshot, drawn: object) -> Operation:
+    """Return an operation on one of all sections."""
     if isinstance(drawn, Operation):
         return drawn
     assert isinstance(drawn, tuple)
@@ -102,8 +102,8 @@ def chosen(overlay: Snapshot, drawn: object) -> Operation:
             return AddSection(file=path, title=drawn[2])
 
 
-def meanings(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkStatus, bytes | None]]:
-    """What each link means, by its own number: a status, and the mark of a section or file."""
+def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkStatus, bytes | None]]:
+    """Return the target of each link by its number: a status, and the mark of a section or file."""
     world = OverlayFileTree(overlay)
     found: dict[bytes, tuple[LinkStatus, bytes | None]] = {}
     for path in paths:
@@ -116,7 +116,7 @@ def meanings(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkStatus,
             mark = None
             place = resolved.place.section if resolved.place is not None else None
             section = target.sections[place] if target is not None and place is not None else None
-            # A title's link leads to the document where the title has no name of its own any more.
+            # A link to a title leads to the document if the title has no name of its own any more.
             if target is not None and section is not None and not section.is_preamble:
                 mark = _MARK.search(target.data, section.start, section.tree_end)
             elif target is not None:
@@ -131,48 +131,50 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> GitStore:
     return GitStore(repositories.normal(tmp_path_factory.mktemp("links") / "repo").path)
 
 
-def committed(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
-    """A commit of these files and no others, on no branch."""
+def commit_files(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
+    """Return a snapshot of a commit with only these files, on no branch."""
     tree = rewrite_tree(store, None, {path: store.put_blob(data) for path, data in files.items()})
     return Snapshot(store, store.put_commit(tree, [], signature(), signature(), "Some files"))
 
 
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.lists(operations, min_size=1, max_size=2))
-def test_links_keep_their_targets(store: GitStore, files: dict[str, bytes], drawn: list[object]) -> None:
-    snapshot = committed(store, files)
-    before = meanings(Overlay(snapshot), set(PATHS))
-    done = plan(snapshot, [chosen(snapshot, item) for item in drawn], Mode.EACH, STYLE)
-    after = meanings(done.overlay, {*PATHS, *done.changes})
+def test_links_lead_to_the_same_targets_after_a_batch(
+    store: GitStore, files: dict[str, bytes], drawn: list[object]
+) -> None:
+    snapshot = commit_files(store, files)
+    before = read_targets(Overlay(snapshot), set(PATHS))
+    done = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, STYLE)
+    after = read_targets(done.overlay, {*PATHS, *done.changes})
     everything = b"".join(
         document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
     )
     for number, (status, mark) in before.items():
         if number not in after or status is not LinkStatus.OK:
             continue
-        # What a link meant is there still if its mark is: then the link means it.
+        # If the mark of the target still exists, the link must lead to it.
         if mark is not None and mark in everything:
             assert after[number] == (LinkStatus.OK, mark), number
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scale_examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.sampled_from(PATHS))
 def test_move_and_move_back_changes_only_destinations(
     store: GitStore, files: dict[str, bytes], path: str
 ) -> None:
-    snapshot = committed(store, files)
+    snapshot = commit_files(store, files)
     away = MoveDocument(file=path, new_path="far/away/x.md")
     back = MoveDocument(file="far/away/x.md", new_path=path)
     done = plan(snapshot, [away, back], Mode.ALL, STYLE)
     assert all(step.outcome for step in done.steps)
-    assert meanings(done.overlay, set(PATHS)) == meanings(Overlay(snapshot), set(PATHS))
+    assert read_targets(done.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
     for other in PATHS:
         was = Document.parse(files[other], other)
         assert without_destinations(done.overlay.document(other)) == without_destinations(was)
 
 
 def without_destinations(document: Document) -> bytes:
-    """The bytes outside the destinations of links."""
+    """Return the bytes outside the destinations of links."""
     data = document.data
     for link in reversed(read_cached_links(document).links):
         data = data[: link.destination_start] + data[link.destination_end :]
@@ -206,7 +208,7 @@ def test_ten_thousand_links_of_a_document_to_itself_are_updated(tmp_path: Path) 
     assert second is not None
     assert second.result["links_rewritten"] == 10_000
     assert third is not None
-    assert "broken_links" not in third.result  # they went with the section
+    assert "broken_links" not in third.result  # they were removed with the section
 
 
 def test_unreadable_document_is_reported(tmp_path: Path) -> None:

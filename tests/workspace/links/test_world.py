@@ -1,4 +1,4 @@
-"""Every world tells the same of the same files: a commit, a batch over another, a folder on the disk."""
+"""File trees of the same files are equal: of a commit, of a batch, and of a folder on the disk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _committed(repo: Repo) -> FileTree:
 
 
 def _laid(repo: Repo) -> FileTree:
-    """The same files, of which a batch made some and removed others."""
+    """Return a tree of the same files, after a batch that created some and removed others."""
     repo.git("rm", "-rq", ".")
     made = ("a.md", "docs/deep/er/c.markdown")
     before = {path: text for path, text in FILES.items() if path not in made}
@@ -112,7 +112,7 @@ def test_every_file_tree_describes_the_same_files(make: Callable[[Repo], FileTre
     assert "g" not in world.stems
 
 
-def test_a_folder_with_other_files_stays(repo: Repo) -> None:
+def test_folder_with_other_files_exists_after_a_removal(repo: Repo) -> None:
     world = _laid(repo)
     assert world.is_folder("half")
     assert world.exists("half/x")
@@ -142,7 +142,7 @@ def test_a_submodule_is_a_folder(repo: Repo) -> None:
     assert not world.exists("module/x.md")
 
 
-def test_an_empty_repository(tmp_path: Path) -> None:
+def test_empty_repository_has_no_files(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     repo = Repo(tmp_path / "bare")
     repo.git("init", "-q")

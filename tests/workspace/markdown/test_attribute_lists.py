@@ -1,4 +1,4 @@
-"""Attribute lists of headings: every form is an anchor, is kept byte for byte, and is told from text."""
+"""Attribute lists of headings: every form is an anchor, is preserved, and differs from text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.documents import STYLE
 from workspace.config.tables import Dialect
@@ -38,7 +38,7 @@ values = st.text(
 
 @st.composite
 def items(draw: st.DrawFn, name: str) -> list[str]:
-    """The items of an attribute list: an id among classes and attributes with values of any kind."""
+    """Draw the items of an attribute list: an id among classes and attributes with values of any kind."""
     others = draw(
         st.lists(
             st.one_of(
@@ -57,7 +57,7 @@ def items(draw: st.DrawFn, name: str) -> list[str]:
 
 @st.composite
 def lists(draw: st.DrawFn, name: str) -> str:
-    """An attribute list with an id, in one of the forms that site generators read."""
+    """Draw an attribute list with an id, in a form that site generators read."""
     if draw(st.integers(0, 5)) == 0:
         return f"{{/*{draw(gaps)}#{name}{draw(gaps)}*/}}"
     inside = draw(st.sampled_from([" ", "  "])).join(draw(items(name)))
@@ -67,14 +67,14 @@ def lists(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def headings(draw: st.DrawFn) -> tuple[str, str, str]:
-    """A title, an id, and an attribute list that carries it."""
+    """Draw a title, an id, and an attribute list with that id."""
     name = draw(ids)
     return draw(titles), name, draw(lists(name))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ", "## {} ##", "{}\n---"]))
-def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
+def test_list_id_is_the_address_and_not_in_the_title(
     heading: tuple[str, str, str], gap: str, line: str
 ) -> None:
     title, name, written = heading
@@ -87,11 +87,11 @@ def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
     assert scan_layout(data) is None or scan_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(
     headings(), st.sampled_from([" ", "  ", "\t"]), st.sampled_from(["## {} ##", "### {}", "{}\n---"]), words
 )
-def test_rename_keeps_the_list_byte_for_byte(
+def test_rename_preserves_the_list_byte_for_byte(
     heading: tuple[str, str, str], gap: str, line: str, new_title: str
 ) -> None:
     title, name, written = heading
@@ -102,15 +102,15 @@ def test_rename_keeps_the_list_byte_for_byte(
     assert after.sections[1].address == name
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(headings())
 def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, str]) -> None:
     title, name, written = heading
     assume(not re.match(r"\{#[^\s{}\[\]]+(?:[ \t][^{}]*)?\}$", written))
-    taken = f"{title} {written}"
-    document = Document.parse(f"## {taken}\n\n### Below\n".encode(), "doc.md")
-    # What 0.1.0 did: the whole line was the title.
-    slug = make_heading_slug(to_plain_text(taken))
+    full_title = f"{title} {written}"
+    document = Document.parse(f"## {full_title}\n\n### Below\n".encode(), "doc.md")
+    # Version 0.1.0 read the whole line as the title.
+    slug = make_heading_slug(to_plain_text(full_title))
     assume(slug not in (name, f"{name}/below"))
     assert resolve_section(document, slug).address == name
     assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
@@ -120,7 +120,7 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
         assert place.section == 1
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(headings(), st.sampled_from(["", "-1", "-27"]), st.sampled_from(["", "parent/"]), st.booleans())
 def test_anchor_that_the_first_version_added_is_found(
     heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
@@ -136,7 +136,7 @@ def test_anchor_that_the_first_version_added_is_found(
     assert find_derived_anchor(f"{title} {written}") is None
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(
     titles,
     st.sampled_from(
@@ -155,7 +155,7 @@ def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
     assert (read.title, read.name, read.prefix, read.suffix) == (f"{title} {text}", None, "", "")
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(
     titles,
     ids,
@@ -175,10 +175,10 @@ def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm,
 
 
 @given(st.text(st.sampled_from("{}#.: \t\"'=\\`-a/*<>[]é\n"), max_size=40))
-def test_any_text_is_read_and_kept(text: str) -> None:
+def test_any_text_is_read_and_preserved(text: str) -> None:
     read = read_heading(text)
-    kept = f"{read.prefix}{read.title}{read.suffix}"
-    assert re.sub(r"\s", "", kept) == re.sub(r"\s", "", text) or "<a" in text
+    preserved = f"{read.prefix}{read.title}{read.suffix}"
+    assert re.sub(r"\s", "", preserved) == re.sub(r"\s", "", text) or "<a" in text
     find_derived_anchor(text)
     read_attribute_line(text)
     read_attribute_line(f"{{:{text}")

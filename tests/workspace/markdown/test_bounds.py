@@ -1,4 +1,4 @@
-"""What a text may cost is told without reading it: marks amid words begin no blocks."""
+"""The cost of a text is estimated without parsing it: marks within words begin no blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workspace.markdown.parser import may_have_too_many_blocks
         (b"\t* * *\n", True),
     ],
 )
-def test_marks_count_where_only_marks_stand_before_them(
+def test_only_marks_at_the_beginning_count_as_blocks(
     line: bytes, may: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 500)

@@ -1,4 +1,4 @@
-"""HTML blocks are told apart as the library does it, by a name of it that is not public."""
+"""Kinds of HTML blocks equal those of the library, whose function is private."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ LINES = ["<pre>", "<!-- a", "<?php", "<!DOCTYPE html>", "<![CDATA[", "<div>", "<
 
 
 @pytest.mark.parametrize(("kind", "line"), [*enumerate(LINES, 1), (0, "text"), (0, "a <b>")])
-def test_the_kind_of_html_block_that_begins_with_a_line(kind: int, line: str) -> None:
+def test_kind_of_html_block_is_detected_by_its_first_line(kind: int, line: str) -> None:
     assert detect_html_block_kind(line) == kind

@@ -1,4 +1,4 @@
-"""The leaves of a text stand where they say."""
+"""Inline sources of a text have their positions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ texts = st.lists(
 
 
 @given(texts)
-def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
-    for leaf in read_inline_sources(text):
-        for position, character in enumerate(leaf.text):
+def test_each_character_of_an_inline_source_has_its_position(text: str) -> None:
+    for source in read_inline_sources(text):
+        for position, character in enumerate(source.text):
             if character not in " \t\n":
-                assert text[leaf.source_position(position)] == character
+                assert text[source.source_position(position)] == character
 
 
-def test_leaves_are_found_in_lists_and_quotations() -> None:
+def test_inline_sources_are_found_in_lists_and_quotations() -> None:
     text = "# [a] #\n> - [b]\n>   c\n\n[d]: <e>\n 'f'\n\n1. <div>\n\n   [g]\n   ===\n\n"
     text += "```\n[h]\n```\n\n    [i]\n\n[^j]: k\n"
-    assert [(leaf.kind, leaf.text) for leaf in read_inline_sources(text)] == [
+    assert [(source.kind, source.text) for source in read_inline_sources(text)] == [
         (InlineKind.INLINE, "# [a] #"),
         (InlineKind.INLINE, "[b]\nc"),
         (InlineKind.DEFINITION, "[d]: <e>\n'f'"),
@@ -45,7 +45,7 @@ def test_leaves_are_found_in_lists_and_quotations() -> None:
     ]
 
 
-def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
     assert len(read_inline_sources("[a]\n\n" * 100)) == 100
     with pytest.raises(LimitExceeded):

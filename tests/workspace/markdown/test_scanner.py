@@ -1,4 +1,4 @@
-"""The scanner and the parser agree wherever the scanner answers, and it answers for what people write."""
+"""The scanner returns the same headings as the parser, and reads all common texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.bombs import NASTY
+from tests.workspace.bombs import ADVERSARIAL
 from tests.workspace.documents import texts
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
@@ -83,7 +83,7 @@ ODD = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xbf")
 
 @st.composite
 def hard_texts(draw: st.DrawFn) -> bytes:
-    """Documents of lines that may hide each other, with any line end, and an odd byte."""
+    """Draw documents of lines that may hide each other, with any line ending, and an odd byte."""
     text = (
         draw(front_matter)
         + "\n".join(draw(st.lists(indented, max_size=12)))
@@ -96,8 +96,8 @@ def hard_texts(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
 
 
-def parsed(data: bytes) -> ScannedHeadings:
-    """What the scanner should say of a document, by the parser."""
+def parse_headings(data: bytes) -> ScannedHeadings:
+    """Return the expected result of the scanner for a document, by the parser."""
     at = Lines(data)
     found = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
     marks = found.front_matter_lines
@@ -112,7 +112,7 @@ def parsed(data: bytes) -> ScannedHeadings:
 
 
 def content(document: Document) -> tuple[object, ...]:
-    """All that a document says beside its tasks."""
+    """Return the contents of a document except its tasks."""
     return (
         document.title,
         document.has_title,
@@ -134,26 +134,26 @@ def content(document: Document) -> tuple[object, ...]:
 @example(b"> <!--\n# a\n")
 @example(b"> a\n===\n\nb\n \n===\n")
 @example(b"[a]: b\n===\n")
-def test_the_scanner_finds_what_the_parser_finds(data: bytes) -> None:
+def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
     found = scan(data)
-    assert found is None or found == parsed(data)
+    assert found is None or found == parse_headings(data)
 
 
 @given(st.one_of(hard_texts(), texts()))
 @example(b'- a\n<a id="x"></a>\n## B\n')
 @example(b'## A\n\n<a id="x"></a>\n\n## B\n')
-def test_a_document_is_the_same_with_and_without_the_scanner(data: bytes) -> None:
+def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
     document, expected = Document.parse(data, "doc.md"), Document.parse_fully(data, "doc.md")
     assert content(document) == content(expected)
     assert document.outline == expected.outline
 
 
-@loop_over("make", NASTY.values(), ids=NASTY)
+@loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_texts_are_read_like_the_parser(make: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = make(size)
         found = scan(data)
-        assert found is None or found == parsed(data)
+        assert found is None or found == parse_headings(data)
 
 
 @loop_over(
@@ -175,9 +175,9 @@ def test_adversarial_texts_are_read_like_the_parser(make: Callable[[int], bytes]
         "# A\n\n```\n# to the end\n",
     ],
 )
-def test_what_people_write_needs_no_parser(text: str) -> None:
+def test_common_texts_are_scanned_without_the_parser(text: str) -> None:
     assert scan_layout(text.encode()) is not None
-    assert scan(text.encode()) == parsed(text.encode())
+    assert scan(text.encode()) == parse_headings(text.encode())
 
 
 @loop_over(
@@ -193,13 +193,13 @@ def test_what_people_write_needs_no_parser(text: str) -> None:
         '- a\n<a id="x"></a>\n## B\n',
     ],
 )
-def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
+def test_uncertain_texts_are_left_to_the_parser(text: str) -> None:
     assert scan_layout(text.encode()) is None
 
 
-def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sections_are_read_without_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> BlockOutline:
-        raise AssertionError("the parser was asked")
+        raise AssertionError("the parser was called")
 
     monkeypatch.setattr("workspace.document.document.read_outline", refuse)
     document = Document.parse(b"# A\n\n- [ ] task\n\n## B\n")
@@ -216,7 +216,7 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("[*a_](http://b/c_d#e)")
 @example("![a](b)")
 @example("[ ](b)")
-def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
+def test_plain_text_equals_that_of_the_inline_parser(source: str) -> None:
     assert to_plain_text(source) == inline._plain_text(source)
 
 
@@ -225,6 +225,6 @@ def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
 @example("b {#y}")
 @example("b <#y>")
 @example(" b `<c>`")
-def test_one_html_anchor_is_read_alike_by_the_short_way_and_the_long_one(words: str) -> None:
+def test_fast_path_for_one_html_anchor_equals_the_full_reader(words: str) -> None:
     short, long = (anchors.read_heading(f'<{name} id="x"></a>{words}') for name in "aA")
     assert short == long._replace(prefix=long.prefix.replace("<A", "<a"))

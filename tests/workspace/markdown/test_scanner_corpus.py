@@ -1,20 +1,20 @@
-"""The scanner over real documents: this project's own."""
+"""The scanner reads the documents of this project."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.workspace.markdown.test_scanner import content, parsed
+from tests.workspace.markdown.test_scanner import content, parse_headings
 from workspace.document.document import Document
 from workspace.markdown.scanner import scan
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_projects_own_documents_need_no_parser() -> None:
+def test_documentation_of_the_project_is_read_without_the_parser() -> None:
     paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     assert len(paths) > 3
     for path in paths:
         data = path.read_bytes()
-        assert scan(data) == parsed(data), path
+        assert scan(data) == parse_headings(data), path
         assert content(Document.parse(data)) == content(Document.parse_fully(data)), path

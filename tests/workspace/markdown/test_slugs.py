@@ -1,4 +1,4 @@
-"""Slugs: GitHub's own, by cases that its package made, and names of files."""
+"""Slugs of headings, by cases of GitHub's package, and of file names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workspace.markdown.slugs import EMPTY_SLUG, MAX_FILE_STEM, UniqueNames, mak
 
 pytestmark = pytest.mark.smoke
 
-# Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
+# Titles in many scripts, and the results of slug() of github-slugger 2.0.0 (npm).
 GITHUB_SLUGS: dict[str, str] = json.loads(Path(__file__).with_name("github_slugs.json").read_text("utf-8"))[
     "slugs"
 ]
@@ -28,14 +28,14 @@ def test_github_slugs_equal_those_of_github() -> None:
 
 
 @given(st.text(max_size=40))
-def test_a_slug_is_one_word_and_its_own_slug(title: str) -> None:
+def test_slug_is_one_word_and_its_own_slug(title: str) -> None:
     slug = make_heading_slug(title)
     assert slug
     assert not set(slug) & set(" \t\n/#[]{}<>\"'")
     assert make_heading_slug(slug) == slug
 
 
-def test_long_titles_are_not_kept() -> None:
+def test_slug_of_a_long_title_is_complete() -> None:
     assert make_heading_slug("A " * 5000) == "a-" * 5000
 
 
@@ -71,9 +71,9 @@ def test_names_are_numbered_in_order() -> None:
         ("CON", "con"),
     ],
 )
-def test_names_of_files(title: str, stem: str) -> None:
+def test_file_slug_contains_ascii_words(title: str, stem: str) -> None:
     assert make_file_slug(title) == stem
 
 
-def test_names_of_files_are_short() -> None:
+def test_file_slug_is_limited_in_length() -> None:
     assert len(make_file_slug("word " * 100)) <= MAX_FILE_STEM

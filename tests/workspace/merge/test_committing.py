@@ -1,4 +1,4 @@
-"""A merge becomes one commit with two parents, and what a writer in between did is in it."""
+"""A merge is one commit with two parents; it includes concurrent commits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BOTH = TWICE.replace("Use it.", "Use it well.")
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """The branch `topic` says how to use it well, `main` to run it twice, and is checked out."""
+    """Return a repository with the branches `topic` and `main`, which changed different lines."""
     repo = repositories.normal(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
     commit(repo, "topic", {"guide.md": WELL.encode()}, start="main")
     repo.commit({"guide.md": TWICE}, "On main")
@@ -42,7 +42,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def commit(repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None) -> str:
-    """Commit to a branch that is not checked out, which begins at another if that is named."""
+    """Commit to a branch that is not checked out; `start` is the branch where it begins."""
     if start is not None:
         repo.git("branch", branch, start)
     store = GitStore(repo.path)
@@ -57,7 +57,7 @@ def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = 
     return commit_merge(workspace, into, theirs, message=lambda merge: "Merge topic\n", check=check)
 
 
-def test_branch_files_and_history(repo: Repo) -> None:
+def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
     before, theirs = repo.head(), repo.git("rev-parse", "topic").strip()
     merged = merge(repo)
     assert merged.is_new
@@ -75,7 +75,7 @@ def test_branch_files_and_history(repo: Repo) -> None:
     assert (again.commit, again.is_new) == (merged.commit, False)
 
 
-def test_into_a_branch_that_is_not_checked_out(repo: Repo) -> None:
+def test_merge_into_branch_not_checked_out_is_committed(repo: Repo) -> None:
     head = repo.head()
     merged = merge(repo, into="topic")
     assert repo.git("show", "topic:guide.md") == BOTH
@@ -85,7 +85,7 @@ def test_into_a_branch_that_is_not_checked_out(repo: Repo) -> None:
     assert repo.fsck() == ""
 
 
-def test_a_merge_that_changes_no_file_is_made(repo: Repo) -> None:
+def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
     commit(repo, "topic", {"guide.md": GUIDE.encode()})
     before = repo.head()
     merged = merge(repo)
@@ -94,7 +94,7 @@ def test_a_merge_that_changes_no_file_is_made(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_a_conflict_changes_nothing_until_it_is_decided(repo: Repo) -> None:
+def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
     commit(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
     before = repositories.all_but_objects(repo.path)
     with pytest.raises(MergeConflict) as refused:
@@ -113,13 +113,13 @@ def test_a_conflict_changes_nothing_until_it_is_decided(repo: Repo) -> None:
     assert workspace.snapshot().document("guide.md").data == (repo.path / "guide.md").read_bytes()
 
 
-def test_where_another_writer_was_first_it_is_made_again(repo: Repo) -> None:
+def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
     others = iter([("notes.md", "# Notes\n\nMore.\n"), ("other.md", "# Other\n")])
     tips = []
 
     def write(merge: Merge) -> None:
         tips.append(merge.ours.commit)
-        # A person commits, who does not ask for Docyard's lock.
+        # A commit by git, which does not take Docyard's lock.
         if len(tips) < 3:
             repo.commit(dict([next(others)]), "A person's")
 
@@ -132,7 +132,7 @@ def test_where_another_writer_was_first_it_is_made_again(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_what_a_writer_in_between_makes_a_conflict(repo: Repo) -> None:
+def test_concurrent_commit_can_make_merge_conflict(repo: Repo) -> None:
     def write(merge: Merge) -> None:
         if (repo.path / "guide.md").read_text() == TWICE:
             repo.commit({"guide.md": TWICE.replace("Use it.", "Use it badly.")}, "A person's")
@@ -143,21 +143,21 @@ def test_what_a_writer_in_between_makes_a_conflict(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_a_branch_that_is_deleted_meanwhile(repo: Repo) -> None:
+def test_branch_deleted_during_merge_is_refused(repo: Repo) -> None:
     with pytest.raises(BranchNotFound):
         merge(repo, lambda merge: print(repo.git("branch", "-D", "topic")), into="topic")
     with pytest.raises(BranchNotFound):
         merge(repo, into="never")
 
 
-def test_writers_that_are_first_again_and_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_is_busy_after_repeated_concurrent_commits(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Publication, "hold", lambda self: None)
     numbers = iter(range(100))
     with pytest.raises(Busy):
         merge(repo, lambda merge: print(repo.commit({f"n{next(numbers)}.md": "# N\n"})))
 
 
-def test_two_merges_at_once(repo: Repo) -> None:
+def test_two_concurrent_merges_are_both_committed(repo: Repo) -> None:
     commit(repo, "second", {"notes.md": b"# Notes\n\nSecond.\n"}, start="topic~1")
     store = GitStore(repo.path)
     tips = [store.tip(name) for name in ("topic", "second")]
@@ -185,7 +185,7 @@ def test_two_merges_at_once(repo: Repo) -> None:
     assert repo.fsck() == repo.status() == ""
 
 
-def test_refused(repo: Repo) -> None:
+def test_read_only_dirty_or_signing_repository_refuses_merge(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
     with pytest.raises(ReadOnly):
         commit_merge(workspace, "main", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
@@ -199,7 +199,7 @@ def test_refused(repo: Repo) -> None:
         merge(repo)
 
 
-def test_modes_come_with_the_files(repo: Repo) -> None:
+def test_merged_files_have_their_modes(repo: Repo) -> None:
     repo.git("checkout", "-q", "topic")
     repo.write({"run.sh": "#!/bin/sh\n", "image.png": b"\x89PNG\x00"})
     for name in ("run.sh", "notes.md"):
@@ -222,7 +222,7 @@ def test_modes_come_with_the_files(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_links_are_not_written_into_a_work_tree(repo: Repo) -> None:
+def test_merge_of_link_into_work_tree_is_refused(repo: Repo) -> None:
     repo.git("checkout", "-q", "topic")
     (repo.path / "link").symlink_to("/etc")
     repo.commit({}, "A link")
@@ -238,7 +238,7 @@ def test_links_are_not_written_into_a_work_tree(repo: Repo) -> None:
     assert repo.fsck() == ""
 
 
-def test_a_merge_cannot_be_undone_as_one(repo: Repo) -> None:
+def test_undo_of_merge_commit_is_refused(repo: Repo) -> None:
     merged = merge(repo)
     workspace = Workspace.open(repo.path, durable=False)
     written = workspace.write([Undo(commit=merged.commit)], mode=Mode.EACH, tool="undo", client="test")
@@ -254,7 +254,7 @@ def test_a_merge_cannot_be_undone_as_one(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_whole_files_are_decided(repo: Repo) -> None:
+def test_file_conflict_is_resolved_as_a_whole(repo: Repo) -> None:
     commit(repo, "topic", {"guide.md": None})
     workspace = Workspace.open(repo.path, durable=False)
     theirs = workspace.tip("topic") or ""
@@ -266,7 +266,7 @@ def test_whole_files_are_decided(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_a_name_that_some_systems_cannot_store(repo: Repo) -> None:
+def test_new_name_that_windows_cannot_store_is_refused(repo: Repo) -> None:
     repo.git("checkout", "-q", "topic")
     repo.commit({"aux.md": "# Aux\n", "a:b.txt": "Text.\n"}, "Names")
     repo.git("checkout", "-q", "main")

@@ -1,4 +1,4 @@
-"""The merge of documents: examples of it, and what holds for any three versions."""
+"""The merge of documents: examples, and properties of any three versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.checks.merges import check, lost
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
 from tests.workspace.documents import documents
@@ -105,7 +105,7 @@ def three(
 
 
 @loop_over("case", read_cases("merge.md"))
-def test_examples(case: Case) -> None:
+def test_examples_are_merged_as_described(case: Case) -> None:
     ours, theirs = read(case, "ours"), read(case, "theirs")
     assert ours
     assert theirs
@@ -117,7 +117,7 @@ def test_examples(case: Case) -> None:
 
 
 @pytest.mark.property
-def test_scripts_on_different_units_merge_and_on_one_unit_conflict() -> None:
+def test_edits_of_different_units_merge_and_same_conflict() -> None:
     base = [Document.parse(data, f"{place}.md") for place, data in enumerate(VARIANTS)]
     report = check(base, 60, 1)
     assert report.tried["equal"] == 60
@@ -126,7 +126,7 @@ def test_scripts_on_different_units_merge_and_on_one_unit_conflict() -> None:
 
 
 @pytest.mark.slow
-def test_many_scripts_on_many_documents_merge_or_conflict() -> None:
+def test_many_edit_scripts_merge_or_conflict() -> None:
     paths = sorted([*FOLDER.parents[1].glob("docs/**/*.md"), *FOLDER.glob("*.md")])
     report = check([Document.parse(path.read_bytes(), path.name) for path in paths], 2000, 1)
     assert report.tried["equal"] == 2000
@@ -134,24 +134,24 @@ def test_many_scripts_on_many_documents_merge_or_conflict() -> None:
     assert report.wrong == []
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
-def test_of_any_three_documents_nothing_is_lost(base: Document, ours: Document, theirs: Document) -> None:
+def test_merge_of_any_three_documents_loses_nothing(base: Document, ours: Document, theirs: Document) -> None:
     merged = merge_documents(base, ours, theirs)
     assert lost(base, ours, theirs, merged) is None
     assert merge_documents(base, ours, theirs) == merged
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents)
-def test_what_one_side_left_alone_is_as_the_other_has_it(base: Document, other: Document) -> None:
+def test_unchanged_side_gives_other_side(base: Document, other: Document) -> None:
     for versions in ((base, base, other), (base, other, base), (base, other, other), (None, other, other)):
         assert merge_documents(*versions) == MergedDocument(other.data, ())
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
-def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Document) -> None:
+def test_each_conflict_can_be_resolved(base: Document, ours: Document, theirs: Document) -> None:
     for choice in (ResolutionChoice.OURS, ResolutionChoice.THEIRS):
         decided: dict[UnitId, Resolution] = {}
         for _ in range(20):
@@ -180,7 +180,7 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
         (Resolution(ResolutionChoice.CONTENT), b""),
     ],
 )
-def test_a_decision_says_what_stands_there(choice: Resolution, wanted: bytes) -> None:
+def test_resolution_content_replaces_unit(choice: Resolution, wanted: bytes) -> None:
     ours, theirs = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
     unit = UnitId(UnitKind.TASK, "tasks[1]")
     [conflict] = three(TASKS, ours, theirs).conflicts
@@ -189,7 +189,7 @@ def test_a_decision_says_what_stands_there(choice: Resolution, wanted: bytes) ->
     assert merged == (TASKS.replace(b"- [ ] Two\n", wanted), (), (unit,))
 
 
-def test_a_removed_section_comes_back_whole_if_it_is_so_decided() -> None:
+def test_removed_section_is_restored_whole_by_resolution() -> None:
     base = b"# T\n\n## A\n\na\n\n### B\n\nb\n\n## C\n\nc\n"
     ours, theirs = b"# T\n\n## C\n\nmine\n", base.replace(b"b\n", b"yours\n")
     unit = UnitId(UnitKind.SECTION, "a")
@@ -204,7 +204,7 @@ def test_a_removed_section_comes_back_whole_if_it_is_so_decided() -> None:
         three(base, ours, theirs, {unit: Resolution(ResolutionChoice.CONTENT, b"x")})
 
 
-def test_a_place_can_be_decided_for_theirs() -> None:
+def test_position_conflict_can_be_resolved_for_theirs() -> None:
     base = b"## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n"
     ours = b"## B\n\nb\n\n### A {#a}\n\na\n\n## C\n\nc\n"
     theirs = b"## B\n\nb\n\n## C\n\nc\n\n### A {#a}\n\na\n"
@@ -216,7 +216,7 @@ def test_a_place_can_be_decided_for_theirs() -> None:
     "piece",
     [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
 )
-def test_hostile_documents_merge(piece: bytes) -> None:
+def test_hostile_documents_are_merged_in_time(piece: bytes) -> None:
     base = b"# T\n\n" + piece * (1000 if len(piece) < 100 else 100)
     merged = three(base, b"one\n\n" + base, base + b"\ntwo\n")
     assert b"one" in merged.data

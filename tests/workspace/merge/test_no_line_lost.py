@@ -1,7 +1,7 @@
-"""Whatever three documents hold, no line that a side wrote is lost in their merge, and none comes back.
+"""A merge of any three documents loses no line of a side, and restores no removed line.
 
-The documents are small, so that much in them collides: titles and anchors that repeat, empty sections, texts
-that stand twice. The sides are edited by hand, with no anchor written for a heading that goes elsewhere.
+The documents are small, so that titles, anchors and texts often repeat, and sections are empty.
+The sides are edited as text: a moved heading gets no anchor.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from workspace.document.document import Document
 from workspace.merge.conflict import MergedDocument, Resolution, ResolutionChoice, UnitId, UnitKind
@@ -54,14 +54,14 @@ HEADS = st.sampled_from(["", "", "", "---\nk: v\n---", "---\ntags:\n- a\n- b\nk:
 
 @st.composite
 def parted(draw: st.DrawFn) -> list[list[str]]:
-    """A document in parts: what stands above its headings, and its sections, each in blocks."""
+    """Split a document into its preamble and its sections, each as blocks."""
     introduction = [*filter(None, [draw(HEADS)]), *draw(st.lists(BLOCKS, max_size=2))]
     return [introduction, *draw(st.lists(SECTIONS, max_size=5))]
 
 
 @st.composite
 def edited(draw: st.DrawFn, parts: Sequence[list[str]]) -> list[list[str]]:
-    """A document after some changes by hand."""
+    """Draw a document after some changes to its text."""
     found = [[*part] for part in parts]
     for _ in range(draw(st.integers(1, 3))):
         part = draw(st.integers(0, len(found) - 1))
@@ -96,7 +96,7 @@ def written(parts: Sequence[Sequence[str]], ending: str) -> bytes:
 
 @st.composite
 def versions(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
-    """A document, and two that were made of it, or have nothing to do with it."""
+    """Draw a document, and two that were edited from it or are unrelated."""
     base = draw(parted())
     ours, theirs = (draw(parted() if draw(st.integers(0, 5)) == 5 else edited(base)) for _ in range(2))
     ending = draw(st.sampled_from(["\n", "\n", "\r\n"]))
@@ -104,11 +104,11 @@ def versions(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
 
 
 def lines(data: bytes) -> Counter[bytes]:
-    """What the lines say, without marks that a merge may write anew, and without those that say nothing."""
+    """Count the texts of lines, without blank lines, and without marks that a merge may rewrite."""
     plain = re.sub(rb" \{#\w\}", b"", data)
     marks = re.compile(rb"[ \t]*(?:#{1,6}|(?:[-*+]|\d[.])(?:[ \t]\[[ x]\])?)(?=[ \t])")
-    said = (marks.sub(b"", line, count=1).strip() for line in plain.splitlines())
-    return Counter(line for line in said if re.search(rb"\w", line))
+    stripped = (marks.sub(b"", line, count=1).strip() for line in plain.splitlines())
+    return Counter(line for line in stripped if re.search(rb"\w", line))
 
 
 def body(data: bytes) -> Counter[bytes]:
@@ -130,33 +130,35 @@ COPIED = (b"## A\n", b"## A\n\n## A\n", b"\n")
 EMPTIED = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=scale_examples(100), deadline=None)
 @given(versions())
 @example(BACK)
 @example(TWICE)
 @example(COPIED)
 @example(EMPTIED)
-def test_each_line_is_there_or_gone_or_told(versions: tuple[bytes, bytes, bytes]) -> None:
+def test_each_line_is_merged_removed_or_in_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     found = merged(versions)
-    was, mine, yours, kept = map(body, (*versions, found.data))
-    told = {line for conflict in found.conflicts for text in conflict[1:] for line in lines(text or b"")}
-    for line in (was | mine | yours | kept).keys() - told:
-        both = mine[line] + yours[line] - was[line]
-        few, many = sorted((mine[line], yours[line]))
-        if was[line] < 2 or not few:
-            assert min(both, many) <= kept[line] <= max(both, few)
-        else:  # which one of several was meant is not told by its line
-            assert min(both, few) <= kept[line] <= max(both, many)
+    base, ours, theirs, merged_lines = map(body, (*versions, found.data))
+    in_conflict = {
+        line for conflict in found.conflicts for text in conflict[1:] for line in lines(text or b"")
+    }
+    for line in (base | ours | theirs | merged_lines).keys() - in_conflict:
+        both = ours[line] + theirs[line] - base[line]
+        few, many = sorted((ours[line], theirs[line]))
+        if base[line] < 2 or not few:
+            assert min(both, many) <= merged_lines[line] <= max(both, few)
+        else:  # several equal lines are not distinguishable
+            assert min(both, few) <= merged_lines[line] <= max(both, many)
 
 
 @loop_over("versions", [BACK, TWICE, COPIED])
-def test_what_was_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
+def test_text_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
     for sides in (versions, (versions[0], versions[2], versions[1])):
         [conflict] = merged(sides).conflicts
         assert conflict == (UnitId(UnitKind.DOCUMENT), *sides)
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=scale_examples(30), deadline=None)
 @given(versions(), st.sampled_from([ResolutionChoice.OURS, ResolutionChoice.THEIRS]))
 def test_one_side_can_be_chosen_in_every_conflict(
     versions: tuple[bytes, bytes, bytes], choice: ResolutionChoice

@@ -1,4 +1,4 @@
-"""New content for a conflict: it stands where the unit stood, however its writer ended the lines."""
+"""New content for a conflict replaces the unit, with any line endings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Second words.
 
 Last words."""
 
-# What each side makes of which words, the unit that is then in conflict, and what is decided.
+# The versions of both sides, the unit in conflict, and its resolution.
 CONFLICTS = {
     UnitId(UnitKind.METADATA, "owner"): ("owner: x", "owner: y", "owner: z", "owner: both"),
     UnitId(UnitKind.HEADING, "setup"): ("## Setup", "## Start", "## Begin", "## Before"),
@@ -65,7 +65,7 @@ def merged(
 
 
 @loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
-def test_new_content_stands_there_whatever_is_around_it(unit: UnitId) -> None:
+def test_new_content_replaces_unit_in_conflict(unit: UnitId) -> None:
     was, mine, yours, content = CONFLICTS[unit]
     old = was if unit.kind is not UnitKind.TASK else "- [ ] Water\n  - Criteria: wet"
     for ending in ("\n", "\r\n"):
@@ -79,7 +79,7 @@ def test_new_content_stands_there_whatever_is_around_it(unit: UnitId) -> None:
 
 
 @loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
-def test_a_version_that_is_copied_is_that_version(unit: UnitId) -> None:
+def test_copied_version_equals_chosen_side(unit: UnitId) -> None:
     for ending in ("\n", "\r\n"):
         [conflict] = merged(*CONFLICTS[unit][:3], {}, ending=ending, last="\n").conflicts
         assert conflict.unit == unit
@@ -94,7 +94,7 @@ def test_a_version_that_is_copied_is_that_version(unit: UnitId) -> None:
                 assert merged(*CONFLICTS[unit][:3], copied, ending=ending, last="\n") == by_choice
 
 
-def test_a_heading_takes_the_level_at_which_it_stands() -> None:
+def test_heading_in_resolution_gets_level_of_its_position() -> None:
     unit = UnitId(UnitKind.HEADING, "setup")
     decided = {unit: Resolution(ResolutionChoice.CONTENT, b"#### Before\n")}
     found = merged(*CONFLICTS[unit][:3], decided, ending="\n", last="\n")
@@ -117,9 +117,7 @@ def test_a_heading_takes_the_level_at_which_it_stands() -> None:
         (UnitKind.METADATA, "owner", "owner: a: b"),
     ],
 )
-def test_content_that_would_be_something_else_there_is_refused(
-    kind: UnitKind, where: str, content: str
-) -> None:
+def test_resolution_that_changes_structure_is_refused(kind: UnitKind, where: str, content: str) -> None:
     unit = UnitId(kind, where)
     decided = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
     with pytest.raises(InvalidResolution) as caught:

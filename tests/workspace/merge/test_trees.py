@@ -1,4 +1,4 @@
-"""Trees are merged file by file: documents by their sections, others as wholes, and nothing is guessed."""
+"""Trees are merged file by file: documents by sections, other files as a whole."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OURS, THEIRS = Resolution(ResolutionChoice.OURS), Resolution(ResolutionChoice.TH
 
 
 class History:
-    """Commits that stand on one another, made as objects alone."""
+    """A chain of commits, made only as objects."""
 
     def __init__(self, path: Path) -> None:
         initialise(path, "main")
@@ -55,7 +55,7 @@ class History:
         self.base = self.commit(BASE)
 
     def commit(self, files: Files | Mapping[str, WholeEntry], *parents: str) -> str:
-        """A commit of its first parent's files with some changed; None removes one."""
+        """Commit the files of the first parent with some changes; None removes a file."""
         tree = self.store.commit(parents[0]).tree if parents else None
         new = {
             path: self.store.put_blob(data.encode() if isinstance(data, str) else data)
@@ -82,7 +82,7 @@ def merge(history: History, ours: Files, theirs: Files, resolutions: Resolutions
 
 
 def texts(merge: Merge) -> dict[str, bytes | None]:
-    """The files after a merge: their bytes, None for what is no regular file."""
+    """Return the bytes of the files after a merge; None for an entry that is not a regular file."""
     assert merge.ours.tree is not None
     before = {path for path, _ in walk_tree(merge.ours.git, merge.ours.tree)}
     paths = sorted(before | merge.changes.keys())
@@ -123,7 +123,7 @@ def encoded(files: Files) -> dict[str, bytes | None]:
         ({}, FOLDER_TO_FILE, FOLDER_TO_FILE),
     ],
 )
-def test_what_one_side_did_and_what_both_did_apart(
+def test_separate_changes_of_both_sides_are_merged(
     history: History, ours: Files, theirs: Files, merged: Files
 ) -> None:
     done = merge(history, ours, theirs)
@@ -131,7 +131,7 @@ def test_what_one_side_did_and_what_both_did_apart(
     assert texts(done) == encoded(merged)
 
 
-def test_a_document_renamed_here_and_edited_there(history: History) -> None:
+def test_rename_in_ours_and_edit_in_theirs_are_merged(history: History) -> None:
     edited = GUIDE.replace("Use it.", "Use it well.")
     for ours, theirs in (
         ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited}),
@@ -143,7 +143,7 @@ def test_a_document_renamed_here_and_edited_there(history: History) -> None:
     assert done.moved == {"guide.md": "manual.md"}
 
 
-def test_renamed_and_edited_on_both_sides(history: History) -> None:
+def test_same_rename_with_different_edits_is_merged(history: History) -> None:
     one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
     both = one.replace("Use it.", "Use it well.")
     done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": other})
@@ -155,14 +155,14 @@ def test_renamed_and_edited_on_both_sides(history: History) -> None:
     assert done.conflicts == ()
 
 
-def test_renamed_to_one_place_though_one_side_left_little_of_it(history: History) -> None:
+def test_same_rename_is_merged_despite_low_similarity(history: History) -> None:
     short = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
     done = merge(history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": short})
     assert done.conflicts == ()
     assert texts(done) == encoded({"guide.md": None, "manual.md": short})
 
 
-def test_renamed_differently_on_both_sides(history: History) -> None:
+def test_different_renames_are_a_path_conflict(history: History) -> None:
     ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
     done = merge(history, ours, theirs)
     assert conflicts(done) == [("manual.md", PATH_UNIT)]
@@ -183,7 +183,7 @@ def test_renamed_differently_on_both_sides(history: History) -> None:
 
 
 @pytest.mark.parametrize("path", ["guide.md", "logo.png"])
-def test_removed_here_and_changed_there(history: History, path: str) -> None:
+def test_removal_and_change_are_a_file_conflict(history: History, path: str) -> None:
     removed, changed = {path: None}, {path: "# Changed\n"}
     old = BASE[path]
     base = old.encode() if isinstance(old, str) else old
@@ -201,25 +201,25 @@ def test_removed_here_and_changed_there(history: History, path: str) -> None:
     assert texts(merge(history, removed, changed, new)) == encoded({path: "# Other\n"})
 
 
-def test_removed_here_and_renamed_there(history: History) -> None:
+def test_removal_and_rename_are_a_file_conflict(history: History) -> None:
     done = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
     assert done.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
     assert texts(done) == encoded({"guide.md": None})
 
 
-def test_a_folder_moved_here_and_edited_there(history: History) -> None:
+def test_edits_follow_files_of_moved_folder(history: History) -> None:
     one, two = BASE["docs/one.md"], BASE["docs/two.md"]
     new = "# Two\n\nThe second page of the folder.\n\nMore.\n"
-    gone: Files = {"docs/one.md": None, "docs/two.md": None}
-    moved: Files = {**gone, "pages/one.md": one, "pages/two.md": two}
+    removed: Files = {"docs/one.md": None, "docs/two.md": None}
+    moved: Files = {**removed, "pages/one.md": one, "pages/two.md": two}
     done = merge(history, {"docs/two.md": new, "docs/three.md": "# Three\n"}, moved)
     assert done.conflicts == ()
-    # Nobody said where a new document of the folder is to go, so it stays where its author put it.
+    # A new document stays in the old folder, because no rename applies to it.
     assert texts(done) == encoded({**moved, "pages/two.md": new, "docs/three.md": "# Three\n"})
 
 
-def test_two_documents_at_one_path(history: History) -> None:
-    """Added by both; or added by one where the other has moved one."""
+def test_two_documents_at_one_path_are_a_conflict(history: History) -> None:
+    """Both sides added a document at the path, or one added and the other moved one."""
     one, other = "# New\n\nOne.\n", "# New\n\nOther.\n"
     done = merge(history, {"new.md": one}, {"new.md": other})
     assert {path for path, _ in conflicts(done)} == {"new.md"}
@@ -238,7 +238,7 @@ def test_two_documents_at_one_path(history: History) -> None:
     assert texts(done) == encoded(moved)
 
 
-def test_what_finds_no_room_keeps_what_both_did_to_it(history: History) -> None:
+def test_document_with_blocked_path_has_edits_of_both(history: History) -> None:
     one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
     done = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
     assert conflicts(done) == [("new.md", FILE_UNIT)]
@@ -246,7 +246,7 @@ def test_what_finds_no_room_keeps_what_both_did_to_it(history: History) -> None:
     assert texts(done) == encoded({"guide.md": both, "new.md": "# New\n"})
 
 
-def test_a_file_where_the_other_has_a_folder(history: History) -> None:
+def test_file_against_folder_is_a_path_conflict(history: History) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
         done = merge(history, ours, theirs)
         (path,) = theirs
@@ -261,13 +261,13 @@ def test_a_file_where_the_other_has_a_folder(history: History) -> None:
     ("here", "there"),
     [("New.md", "new.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("Pages/a.md", "pages/b.md")],
 )
-def test_names_that_are_one_file_on_some_disks(history: History, here: str, there: str) -> None:
+def test_names_equal_after_folding_are_a_path_conflict(history: History, here: str, there: str) -> None:
     done = merge(history, {here: "# Here\n"}, {there: "# There\n"})
     assert conflicts(done) == [(there, PATH_UNIT)]
     assert texts(done) == encoded({here: "# Here\n"})
 
 
-def test_another_spelling_of_its_own_name(history: History) -> None:
+def test_case_only_rename_is_merged(history: History) -> None:
     edited = GUIDE.replace("Use it.", "Use it well.")
     done = merge(history, {"guide.md": edited}, {"guide.md": None, "Guide.md": GUIDE})
     assert done.conflicts == ()
@@ -275,7 +275,7 @@ def test_another_spelling_of_its_own_name(history: History) -> None:
 
 
 @pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
-def test_what_is_no_document_is_taken_whole_or_in_conflict(history: History, path: str) -> None:
+def test_non_document_is_copied_whole_or_in_conflict(history: History, path: str) -> None:
     history.base = history.commit({path: "# base\n"}, history.base)
     one, other = {path: "# ours\n"}, {path: "# theirs\n"}
     assert merge(history, {}, other).read(path) == b"# theirs\n"
@@ -286,7 +286,7 @@ def test_what_is_no_document_is_taken_whole_or_in_conflict(history: History, pat
     assert merge(history, one, other, {path: {FILE_UNIT: THEIRS}}).read(path) == b"# theirs\n"
 
 
-def test_a_large_file_is_named_and_not_shown(history: History) -> None:
+def test_large_file_in_conflict_is_shown_by_id(history: History) -> None:
     large = b"x" * 10_000_001
     done = merge(history, {"logo.png": b"ours"}, {"logo.png": large})
     theirs = done.conflicts[0].conflict.theirs
@@ -295,7 +295,7 @@ def test_a_large_file_is_named_and_not_shown(history: History) -> None:
     assert len(theirs) == len("100644 ") + 40
 
 
-def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: History) -> None:
+def test_changed_modes_links_and_submodules_are_merged(history: History) -> None:
     blob, guide = history.store.put_blob(b"guide.md"), hash_blob(GUIDE.encode())
     link, module = (
         WholeEntry(TreeEntry("", blob, LINK_MODE)),
@@ -321,12 +321,12 @@ def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: H
     assert conflicts(done) == [("logo.png", FILE_UNIT)]
     assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
     assert history.merge(other, history.commit({}, other)).changes == {}
-    gone = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
-    assert texts(history.merge(other, gone)).keys() == BASE.keys()
+    removed = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
+    assert texts(history.merge(other, removed)).keys() == BASE.keys()
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
-def test_a_name_of_gits_own_is_never_taken_over(history: History, name: str) -> None:
+def test_merge_of_path_inside_git_folder_is_refused(history: History, name: str) -> None:
     store = history.store
     inner = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
     outer = store.put_tree([*store.tree(store.commit(history.base).tree), TreeEntry(name, inner, TREE_MODE)])
@@ -336,7 +336,7 @@ def test_a_name_of_gits_own_is_never_taken_over(history: History, name: str) -> 
         history.merge(history.base, attack)
 
 
-def test_what_is_merged_already(history: History) -> None:
+def test_merged_history_is_up_to_date(history: History) -> None:
     ahead = history.commit({"guide.md": "# New\n"}, history.base)
     done = history.merge(ahead, history.base)
     assert done.is_up_to_date
@@ -347,12 +347,12 @@ def test_what_is_merged_already(history: History) -> None:
     assert texts(done) == encoded({"guide.md": "# New\n"})
 
 
-def test_histories_without_a_common_commit(history: History) -> None:
+def test_unrelated_histories_are_refused(history: History) -> None:
     with pytest.raises(UnrelatedHistories):
         history.merge(history.base, history.commit({"guide.md": GUIDE}))
 
 
-def test_a_shallow_clone_without_the_base(history: History, tmp_path: Path) -> None:
+def test_shallow_clone_without_merge_base_is_refused(history: History, tmp_path: Path) -> None:
     whole, shallow = Repo(history.store.common_dir), Repo(tmp_path / "shallow")
     for name in ("ours", "theirs"):
         at = history.base
@@ -373,8 +373,8 @@ def test_a_shallow_clone_without_the_base(history: History, tmp_path: Path) -> N
     assert texts(merged())["theirs2.md"] == b"# New\n"
 
 
-def test_several_bases_merge_only_what_they_agree_on(history: History) -> None:
-    """One side took back what the other kept: which base counts decides, so neither does."""
+def test_only_changes_agreed_by_all_bases_are_merged(history: History) -> None:
+    """One side reverted a change that the other preserved; the bases disagree, so neither is used."""
     twice, notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
     one = history.commit({"guide.md": twice}, history.base)
     other = history.commit({"notes.md": notes}, history.base)
@@ -397,8 +397,8 @@ def test_several_bases_merge_only_what_they_agree_on(history: History) -> None:
     assert texts(done) == encoded(agreed)
 
 
-def test_of_several_bases_each_unit_counts_for_itself(history: History) -> None:
-    """What all bases agree on is merged beside a heading, a key and a text on which they do not."""
+def test_units_equal_in_all_bases_are_merged(history: History) -> None:
+    """Units equal in all bases are merged, next to a heading, a key and a text that differ."""
     head = "---\nowner: ada\nstate: new\n---\n\n"
     start = history.commit({"guide.md": head + GUIDE}, history.base)
     twice = (
@@ -427,7 +427,7 @@ def test_of_several_bases_each_unit_counts_for_itself(history: History) -> None:
     assert texts(done)["guide.md"] == agreed.encode()
 
 
-def test_the_world_after_a_merge_is_that_of_its_commit(history: History) -> None:
+def test_merged_file_tree_equals_that_of_merge_commit(history: History) -> None:
     done = merge(
         history,
         {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
@@ -461,14 +461,14 @@ WORDS = st.sampled_from([b"", b"1", b"2", b"3"])
 
 @st.composite
 def trees_of_files(draw: st.DrawFn) -> dict[str, bytes]:
-    """Files that can stand beside each other, on disks of every kind."""
+    """Select files that can exist together on disks of every kind."""
     found: dict[str, bytes] = {}
     for path, data in draw(st.dictionaries(st.sampled_from(PATHS), WORDS)).items():
         folders = {fold_name(above) for other in found for above in _above(other)}
         spelled = {above for other in found for above in _above(other)}
-        twins = {fold_name(other) for other in found}
+        folded = {fold_name(other) for other in found}
         is_free = (
-            fold_name(path) not in folders | twins and not {fold_name(up) for up in _above(path)} & twins
+            fold_name(path) not in folders | folded and not {fold_name(up) for up in _above(path)} & folded
         )
         if is_free and all(up in spelled or fold_name(up) not in folders for up in _above(path)):
             found[path] = data
@@ -487,7 +487,7 @@ def _commit_of(history: History, files: Mapping[str, bytes], parent: str | None)
 
 @given(base=trees_of_files(), ours=trees_of_files(), theirs=trees_of_files())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_files_are_merged_each_by_itself(
+def test_each_file_is_merged_separately(
     history: History, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
 ) -> None:
     start = _commit_of(history, base, None)
@@ -505,14 +505,14 @@ def test_files_are_merged_each_by_itself(
             assert found[path].unit == PATH_UNIT or old not in (here, there)
         else:
             assert merged.get(path) == (here if there in (old, here) else there)
-    # What was merged can be a tree, and its conflicts are those that the other side would see.
+    # The merged files form a valid tree, and a merge in the other direction has the same conflicts.
     _commit_of(history, {path: data for path, data in merged.items() if data is not None}, one)
     back = {path for path, conflict in history.merge(other, one).conflicts if conflict.unit == FILE_UNIT}
     assert back == {path for path, conflict in found.items() if conflict.unit == FILE_UNIT}
 
 
-def test_every_conflict_can_be_decided(history: History) -> None:
-    """And is told as decided; a resolution for what is no conflict is not."""
+def test_every_conflict_can_be_resolved(history: History) -> None:
+    """A used resolution is reported as resolved; a resolution without a conflict is not."""
     ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
     theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}
     for choice, files in ((OURS, ours), (THEIRS, theirs)):

@@ -1,4 +1,4 @@
-"""Which rules govern a change: by path, by type before and after, and the settings that all rules govern."""
+"""The rules that govern a change: by path, by type before and after; all rules govern the settings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def tip(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def governed(tip: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) -> dict[int, tuple[str, ...]]:
+def find_governed(
+    tip: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]
+) -> dict[int, tuple[str, ...]]:
     return {
         one.number: one.paths for one in find_governing_rules(tip.config, find_touched_paths(tip, changes))
     }
@@ -93,8 +95,10 @@ def governed(tip: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) ->
         ({"guides/.Taxonomy.toml": b""}, [1, 2, 3]),
     ],
 )
-def test_what_governs(tip: Snapshot, changes: Mapping[str, bytes | None], rules: list[int]) -> None:
-    assert [*governed(tip, changes)] == rules
+def test_change_is_governed_by_expected_rules(
+    tip: Snapshot, changes: Mapping[str, bytes | None], rules: list[int]
+) -> None:
+    assert [*find_governed(tip, changes)] == rules
     if not rules:
         check_direct(tip, changes)
         return
@@ -103,18 +107,18 @@ def test_what_governs(tip: Snapshot, changes: Mapping[str, bytes | None], rules:
     assert set(caught.value.paths) <= changes.keys()
 
 
-def test_what_is_taken_whole_is_governed_too(tip: Snapshot) -> None:
+def test_whole_entries_are_governed(tip: Snapshot) -> None:
     assert tip.tree is not None
     entry = find_in_tree(tip.git, tip.tree, "guides/api.md")
-    assert [*governed(tip, {"copy.md": WholeEntry(entry)})] == [2]
-    assert [*governed(tip, {"guides/api.md": WholeEntry(None)})] == [2]
-    assert [*governed(tip, {"specs": WholeEntry(find_in_tree(tip.git, tip.tree, "specs"))})] == []
+    assert [*find_governed(tip, {"copy.md": WholeEntry(entry)})] == [2]
+    assert [*find_governed(tip, {"guides/api.md": WholeEntry(None)})] == [2]
+    assert [*find_governed(tip, {"specs": WholeEntry(find_in_tree(tip.git, tip.tree, "specs"))})] == []
     assert [
-        *governed(tip, {"specs/link.md": WholeEntry(entry._replace(mode=0o120000) if entry else None)})
+        *find_governed(tip, {"specs/link.md": WholeEntry(entry._replace(mode=0o120000) if entry else None)})
     ] == [1]
 
 
-def test_protected_names_the_paths_within_bounds(tip: Snapshot) -> None:
+def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
     with pytest.raises(Protected) as caught:
         check_direct(tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}})
     error = caught.value
@@ -125,7 +129,7 @@ def test_protected_names_the_paths_within_bounds(tip: Snapshot) -> None:
     assert format_paths(["a.md"]) == "a.md"
 
 
-def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> None:
+def test_without_rules_no_path_is_protected(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": API})
     tip = Snapshot(GitReader(repo.path), repo.head())
     check_direct(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
@@ -158,12 +162,12 @@ def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> 
         ("specs", "Docs/Specs/a.md", "docs", True),
     ],
 )
-def test_globs_of_every_form(glob: str, path: str, root: str, is_governed: bool) -> None:
+def test_glob_forms_match_expected_paths(glob: str, path: str, root: str, is_governed: bool) -> None:
     config = WorkspaceConfig.model_validate({"root": root, "protect": [{"paths": [glob]}]})
     assert bool(find_governing_rules(config, [TouchedPath(path)])) is is_governed
 
 
-def test_five_hundred_rules_all_count(tip: Snapshot) -> None:
+def test_five_hundred_rules_all_apply(tip: Snapshot) -> None:
     text = "".join(f'[[protect]]\npaths = ["area{number}/**"]\n' for number in range(500))
     config = WorkspaceConfig.read(text.encode())
     found = find_governing_rules(
@@ -183,9 +187,9 @@ PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a
     ),
     root=st.sampled_from(["", "a", "specs"]),
 )
-def test_the_quick_way_to_ask_a_glob_tells_the_same(glob: str, paths: list[str], root: str) -> None:
-    asked = Glob.compile(glob)
+def test_glob_matcher_agrees_with_plain_globs(glob: str, paths: list[str], root: str) -> None:
+    plain_glob = Glob.compile(glob)
     insides = {path: path.removeprefix(f"{root}/") if root else path for path in paths}
-    expected = {path for path in paths if asked.matches(path) or asked.matches(insides[path])}
+    expected = {path for path in paths if plain_glob.matches(path) or plain_glob.matches(insides[path])}
     assert GlobMatcher(paths, root).match([glob]) == expected
     assert GlobMatcher(paths, root).match(["nothing", glob, "nowhere"]) == expected

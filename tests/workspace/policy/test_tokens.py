@@ -1,4 +1,4 @@
-"""Tokens: made, trusted, revoked, and known again; and files that are not to be believed."""
+"""Tokens are created, trusted, revoked and recognized; unsafe files are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tokens(folder: Path) -> Tokens:
     return Tokens(folder)
 
 
-def test_a_token_is_known_again_and_its_secret_is_not_kept(tokens: Tokens, folder: Path) -> None:
+def test_token_is_recognized_without_storing_its_secret(tokens: Tokens, folder: Path) -> None:
     secret = tokens.add(*ANA)
     assert re.fullmatch("docyard_ana_[0-9a-f]{48}", secret)
     assert tokens.person(secret) == Tokens(folder).person(secret) == ANA
@@ -53,7 +53,7 @@ def test_a_token_is_known_again_and_its_secret_is_not_kept(tokens: Tokens, folde
     assert known.key.hex() not in repr(known)
 
 
-def test_another_secret_is_nobody(tokens: Tokens) -> None:
+def test_unknown_secret_is_refused(tokens: Tokens) -> None:
     secret, other = tokens.add(*ANA), tokens.add("ben", "Ben", "ben@example.org")
     crossed = f"docyard_ana_{other.rpartition('_')[2]}"
     changed = secret[:-1] + ("0" if secret[-1] != "0" else "1")
@@ -64,7 +64,7 @@ def test_another_secret_is_nobody(tokens: Tokens) -> None:
         assert not wrong or wrong == "ana" or wrong not in f"{caught.value.message}{caught.value.fix}"
 
 
-def test_a_revoked_token_is_known_no_more(tokens: Tokens) -> None:
+def test_revoked_token_is_unknown(tokens: Tokens) -> None:
     secret = tokens.add(*ANA)
     key = tokens.key("ana")
     assert tokens.revoke("ana") == ANA
@@ -77,7 +77,7 @@ def test_a_revoked_token_is_known_no_more(tokens: Tokens) -> None:
     assert tokens.key("ana") not in (None, key)
 
 
-def test_an_unknown_name_is_answered_with_the_nearest(tokens: Tokens) -> None:
+def test_unknown_name_returns_nearest_name(tokens: Tokens) -> None:
     tokens.add(*ANA)
     with pytest.raises(UnknownToken) as caught:
         tokens.revoke("anna")
@@ -88,7 +88,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(tokens: Tokens) -> None:
     assert caught.value.message.isprintable()
 
 
-def test_a_token_that_was_made_elsewhere_has_the_same_key_here(tokens: Tokens, folder: Path) -> None:
+def test_trusted_token_has_same_key(tokens: Tokens, folder: Path) -> None:
     secret = tokens.add(*ANA)
     elsewhere = Tokens(folder / "elsewhere")
     (folder / "elsewhere").mkdir()
@@ -102,7 +102,7 @@ def test_a_token_that_was_made_elsewhere_has_the_same_key_here(tokens: Tokens, f
             elsewhere.trust(wrong, "Ana", "ana@example.org")
 
 
-def test_names_are_taken_once(tokens: Tokens) -> None:
+def test_duplicate_token_name_is_refused(tokens: Tokens) -> None:
     secret = tokens.add(*ANA)
     with pytest.raises(TokenExists):
         tokens.add("ana", "Another", "other@example.org")
@@ -133,7 +133,7 @@ def test_names_are_taken_once(tokens: Tokens) -> None:
         ("email", ("ana", "Ana", "a" * 10_000)),
     ],
 )
-def test_what_cannot_be_called_so(
+def test_invalid_person_is_refused(
     tokens: Tokens, folder: Path, field: str, person: tuple[str, str, str]
 ) -> None:
     with pytest.raises(InvalidPerson) as caught:
@@ -143,9 +143,9 @@ def test_what_cannot_be_called_so(
     assert not (folder / FILE).exists()
 
 
-def test_twins_in_case_are_answered_with_the_one_spelling(tokens: Tokens) -> None:
+def test_upper_case_name_is_refused_with_suggestion(tokens: Tokens) -> None:
     tokens.add(*ANA)
-    with pytest.raises(InvalidPerson, match="no name for a token") as caught:
+    with pytest.raises(InvalidPerson, match="name of the token is invalid") as caught:
         tokens.add("Ana", "Ana", "ana@example.org")
     assert "such as 'ana'" in caught.value.fix
 
@@ -179,9 +179,7 @@ def a_folder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [readable, writable, linked, linked_folder, piped, a_folder])
-def test_a_file_that_others_could_have_made_is_not_used(
-    tokens: Tokens, folder: Path, plant: Callable[[Path], None]
-) -> None:
+def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, plant: Callable[[Path], None]) -> None:
     secret = tokens.add(*ANA)
     plant(folder)
     for use in (
@@ -196,14 +194,14 @@ def test_a_file_that_others_could_have_made_is_not_used(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
+def test_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
     os.chown(folder / FILE, 12345, -1)
     with pytest.raises(UnsafeTokens, match="belongs to another user"):
         tokens.list()
 
 
-def test_a_truncated_file_is_neither_used_nor_overwritten(tokens: Tokens, folder: Path) -> None:
+def test_truncated_file_is_neither_used_nor_overwritten(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
     whole = (folder / FILE).read_bytes()
     for end in range(len(whole) - 1):
@@ -236,14 +234,14 @@ ONE = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 64}
         {"version": 1, "tokens": [], "more": "x" * 2_000_000},
     ],
 )
-def test_a_planted_file_is_damaged(tokens: Tokens, folder: Path, planted: object) -> None:
+def test_invalid_file_is_damaged(tokens: Tokens, folder: Path, planted: object) -> None:
     tokens.add(*ANA)
     (folder / FILE).write_text(json.dumps(planted))
     with pytest.raises(DamagedTokens):
         tokens.list()
 
 
-def test_a_file_of_brackets_is_damaged(tokens: Tokens, folder: Path) -> None:
+def test_deeply_nested_file_is_damaged(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
     (folder / FILE).write_bytes(b"[" * 1_000_000)
     with pytest.raises(DamagedTokens):
@@ -261,14 +259,14 @@ for number in range(15):
 
 
 @pytest.mark.process
-def test_processes_that_add_at_once_lose_nothing(tokens: Tokens, folder: Path) -> None:
+def test_parallel_processes_lose_no_token(tokens: Tokens, folder: Path) -> None:
     adding = [subprocess.Popen([sys.executable, "-c", ADDING, str(folder), name]) for name in ("a", "b")]
     assert [process.wait(60) for process in adding] == [0, 0]
     expected = {f"{name}{number}" for name in "ab" for number in range(15)}
     assert {person.token for person in tokens.list()} == expected
 
 
-def test_what_a_crash_left_is_no_hindrance(tokens: Tokens, folder: Path) -> None:
+def test_file_left_by_crash_is_replaced(tokens: Tokens, folder: Path) -> None:
     (folder / "docyard").mkdir()
     (folder / f"{FILE}.new").write_bytes(b"{")
     secret = tokens.add(*ANA)

@@ -1,4 +1,4 @@
-"""Approvals that someone forged, copied or gave to something else count for nothing; requests are heard."""
+"""Approvals that were forged, copied or given to another decision are void; change requests count."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from itertools import pairwise
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.policy.judged import ADA, AGENT, by, ring, said, sealed, standing
-from tests.workspace.proposals.saying import COMMIT, ID, NOON, OTHER_COMMIT
+from tests.workspace.policy.review_events import (
+    ADA,
+    AGENT,
+    author_of,
+    make_events,
+    make_keyring,
+    make_proposal,
+    sealed_review,
+)
+from tests.workspace.proposals.event_writer import COMMIT, ID, NOON, OTHER_COMMIT
 from workspace.proposals.approvals import EffectiveReviews, VoidReason, evaluate_reviews
 from workspace.proposals.events import (
     Author,
@@ -24,169 +32,190 @@ from workspace.proposals.events import (
     encode_event,
 )
 
-TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
+TOKENS = make_keyring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
 ANA, LAPTOP, BEN = (TOKENS.people[name] for name in ("ana", "laptop", "ben"))
-STRANGER = ring(carol="carol@example.org").people["carol"]
+STRANGER = make_keyring(carol="carol@example.org").people["carol"]
 
 APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
-def held(
-    *spoken: tuple[EventBody, Author], tip: str | None = COMMIT, opener: Author = AGENT, own: str = ""
+def evaluate(
+    *reviews: tuple[EventBody, Author], tip: str | None = COMMIT, opener: Author = AGENT, own: str = ""
 ) -> EffectiveReviews:
-    events = said(*spoken, opener=opener)
-    return evaluate_reviews(standing(events, tip), events, TOKENS, frozenset({own} if own else ()))
+    events = make_events(*reviews, opener=opener)
+    return evaluate_reviews(make_proposal(events, tip), events, TOKENS, frozenset({own} if own else ()))
 
 
 def names(found: EffectiveReviews) -> list[str]:
     return [person.token for person in found.approvers]
 
 
-def test_a_sealed_approval_counts() -> None:
-    found = held((sealed(ANA), by(ANA)), (sealed(BEN), by(BEN)))
+def test_sealed_approval_counts() -> None:
+    found = evaluate((sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)))
     assert names(found) == ["ana", "ben"]
     assert (found.change_requesters, found.void_reasons) == ((), {})
 
 
 @loop_over(
-    ("words", "author", "reason"),
+    ("review", "author", "reason"),
     [
-        (Reviewed(APPROVE, "", COMMIT), by(ANA), VoidReason.UNSEALED),
-        (Reviewed(APPROVE, "", COMMIT, "0" * 96), by(ANA), VoidReason.UNSEALED),
-        (sealed(ANA), by(BEN), VoidReason.UNSEALED),
-        (sealed(BEN, token="ana"), by(ANA), VoidReason.UNSEALED),
-        (sealed(ANA, proposal="z7m2q9xb"), by(ANA), VoidReason.UNSEALED),
-        (sealed(ANA, target="drafts"), by(ANA), VoidReason.UNSEALED),
-        (sealed(ANA, on=CHANGES), by(ANA), VoidReason.UNSEALED),
-        (sealed(ANA, at=OTHER_COMMIT), by(ANA), VoidReason.UNSEALED),
-        (sealed(STRANGER), by(STRANGER), VoidReason.UNKNOWN_TOKEN),
-        (sealed(ANA), by(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
-        (sealed(ANA), by(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
-        (sealed(ANA), by(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
+        (Reviewed(APPROVE, "", COMMIT), author_of(ANA), VoidReason.UNSEALED),
+        (Reviewed(APPROVE, "", COMMIT, "0" * 96), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(ANA), author_of(BEN), VoidReason.UNSEALED),
+        (sealed_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(ANA, on=CHANGES), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(ANA, at=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
+        (sealed_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
+        (sealed_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
+        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
+        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
     ],
 )
-def test_a_forged_approval_does_not(words: Reviewed, author: Author, reason: VoidReason) -> None:
-    found = held((words, author))
+def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
+    found = evaluate((review, author))
     assert names(found) == []
     assert [*found.void_reasons.values()] == [reason]
 
 
-def test_the_address_is_that_of_the_token_and_not_of_the_words() -> None:
-    disguised = by(ANA)._replace(email="other@example.org")
-    assert names(held((sealed(ANA), disguised), own="ana@example.org")) == []
+def test_address_of_token_overrides_address_of_event() -> None:
+    disguised = author_of(ANA)._replace(email="other@example.org")
+    assert names(evaluate((sealed_review(ANA), disguised), own="ana@example.org")) == []
 
 
-def test_an_approval_is_bound_to_its_commit() -> None:
-    assert names(held((sealed(ANA), by(ANA)), tip=OTHER_COMMIT)) == []
-    assert [*held((sealed(ANA), by(ANA)), tip=None).void_reasons.values()] == [VoidReason.OUTDATED]
+def test_approval_is_bound_to_its_commit() -> None:
+    assert names(evaluate((sealed_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
+    assert [*evaluate((sealed_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
+        VoidReason.OUTDATED
+    ]
 
 
 @loop_over(
     "opener",
     [
-        by(ANA),
-        by(ANA)._replace(email="x@example.org"),
+        author_of(ANA),
+        author_of(ANA)._replace(email="x@example.org"),
         Author("Ana", "ANA@example.org", KnownBy.GIT),
-        by(LAPTOP),
+        author_of(LAPTOP),
     ],
 )
-def test_nobody_approves_what_they_opened(opener: Author) -> None:
-    found = held((sealed(ANA), by(ANA)), (sealed(BEN), by(BEN)), opener=opener)
+def test_approval_by_opener_is_void(opener: Author) -> None:
+    found = evaluate(
+        (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), opener=opener
+    )
     assert names(found) == ["ben"]
     assert VoidReason.OWN in found.void_reasons.values()
 
 
-def test_nobody_approves_commits_of_their_own() -> None:
-    assert names(held((sealed(ANA), by(ANA)), (sealed(BEN), by(BEN)), own="BEN@example.org")) == ["ana"]
+def test_approval_by_commit_author_is_void() -> None:
+    assert names(
+        evaluate(
+            (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), own="BEN@example.org"
+        )
+    ) == ["ana"]
 
 
-def test_what_a_client_opened_in_someones_name_they_may_approve() -> None:
+def test_person_may_approve_proposal_of_own_client() -> None:
     agent = Author("Ana", "ana@example.org", KnownBy.CLIENT, "an agent")
-    assert names(held((sealed(ANA), by(ANA)), opener=agent)) == ["ana"]
+    assert names(evaluate((sealed_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
 
 
-def test_the_last_word_of_a_person_counts_whichever_token_they_use() -> None:
-    found = held((sealed(ANA), by(ANA)), (sealed(LAPTOP, CHANGES), by(LAPTOP)))
+def test_last_review_of_person_counts_for_all_tokens() -> None:
+    found = evaluate(
+        (sealed_review(ANA), author_of(ANA)), (sealed_review(LAPTOP, CHANGES), author_of(LAPTOP))
+    )
     assert names(found) == []
     assert [*found.void_reasons.values()] == [VoidReason.REPLACED]
     assert [author.label for author in found.change_requesters] == ["laptop"]
-    again = held((sealed(ANA, CHANGES), by(ANA)), (sealed(LAPTOP), by(LAPTOP)))
+    again = evaluate(
+        (sealed_review(ANA, CHANGES), author_of(ANA)), (sealed_review(LAPTOP), author_of(LAPTOP))
+    )
     assert (names(again), again.change_requesters) == (["laptop"], ())
 
 
-def test_an_old_approval_cannot_be_said_again() -> None:
-    approval = sealed(ANA), by(ANA)
-    found = held(approval, (sealed(ANA, CHANGES), by(ANA)), approval)
+def test_copied_approval_is_void() -> None:
+    approval = sealed_review(ANA), author_of(ANA)
+    found = evaluate(approval, (sealed_review(ANA, CHANGES), author_of(ANA)), approval)
     assert names(found) == []
     assert len(found.change_requesters) == 1
     assert sorted(found.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
 
 
-def test_a_request_that_is_copied_to_before_the_approval_is_still_taken_back_by_nobody_else() -> None:
-    asks, forged = (sealed(ANA, CHANGES), by(ANA)), (Reviewed(APPROVE, "", COMMIT), by(ANA))
-    found = held(asks, (sealed(ANA), by(ANA)), asks, forged)
+def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
+    request, forged = (
+        (sealed_review(ANA, CHANGES), author_of(ANA)),
+        (Reviewed(APPROVE, "", COMMIT), author_of(ANA)),
+    )
+    found = evaluate(request, (sealed_review(ANA), author_of(ANA)), request, forged)
     assert (names(found), len(found.change_requesters)) == ([], 1)
     assert sorted(found.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
 
 
-def test_words_without_a_seal_take_back_nothing_that_has_one() -> None:
-    forged = Reviewed(APPROVE, "", COMMIT), by(ANA)
-    assert len(held((sealed(ANA, CHANGES), by(ANA)), forged).change_requesters) == 1
-    moved = Reviewed(CHANGES, "", OTHER_COMMIT), by(ANA)
-    found = held((sealed(ANA, CHANGES), by(ANA)), moved, (Submitted(COMMIT), AGENT))
+def test_unsealed_review_does_not_replace_sealed_review() -> None:
+    forged = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
+    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), forged).change_requesters) == 1
+    moved = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
+    found = evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
     assert [author.label for author in found.change_requesters] == ["ana"], (
-        "a forged request was answered, hers was not"
+        "only the forged request was answered"
     )
 
 
-def test_a_request_is_answered_by_other_content_only() -> None:
-    asks = sealed(ANA, CHANGES), by(ANA)
-    assert len(held(asks, (Submitted(COMMIT), AGENT)).change_requesters) == 1
-    assert held(asks, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
+def test_only_changed_content_answers_change_request() -> None:
+    request = sealed_review(ANA, CHANGES), author_of(ANA)
+    assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
+    assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
     assert (
-        len(held(asks, (Submitted(OTHER_COMMIT), AGENT), (sealed(ANA, CHANGES), by(ANA))).change_requesters)
+        len(
+            evaluate(
+                request, (Submitted(OTHER_COMMIT), AGENT), (sealed_review(ANA, CHANGES), author_of(ANA))
+            ).change_requesters
+        )
         == 1
     )
 
 
-def test_who_asked_by_git_can_approve_by_token() -> None:
+def test_token_approval_withdraws_git_change_request() -> None:
     git = Author("Ana", "ana@example.org", KnownBy.GIT)
-    asks = Reviewed(CHANGES, "", COMMIT), git
-    assert held(asks).change_requesters == (git,)
-    assert held(asks, (sealed(ANA), by(ANA))).change_requesters == ()
-    assert held(asks, (sealed(BEN), by(BEN))).change_requesters == (git,)
-    assert held(asks, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
+    request = Reviewed(CHANGES, "", COMMIT), git
+    assert evaluate(request).change_requesters == (git,)
+    assert evaluate(request, (sealed_review(ANA), author_of(ANA))).change_requesters == ()
+    assert evaluate(request, (sealed_review(BEN), author_of(BEN))).change_requesters == (git,)
+    assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
 
 
-def test_a_remark_is_no_verdict() -> None:
-    remark = sealed(ANA, ReviewDecision.COMMENT), by(ANA)
-    assert names(held((sealed(ANA), by(ANA)), remark)) == ["ana"]
-    assert len(held((sealed(ANA, CHANGES), by(ANA)), remark).change_requesters) == 1
+def test_comment_review_does_not_replace_decision() -> None:
+    remark = sealed_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
+    assert names(evaluate((sealed_review(ANA), author_of(ANA)), remark)) == ["ana"]
+    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), remark).change_requesters) == 1
 
 
-def test_each_seal_is_another() -> None:
-    seals = sorted(sealed(ANA).seal or "" for _ in range(50))
+def test_seals_are_unique() -> None:
+    seals = sorted(sealed_review(ANA).seal or "" for _ in range(50))
     assert all(len(one) == 96 and one != other for one, other in pairwise(seals))
 
 
-def test_a_seal_is_kept_with_the_event_and_what_is_none_is_refused() -> None:
-    name, data = encode_event(ID, sealed(ANA), by(ANA), NOON)
+def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
+    name, data = encode_event(ID, sealed_review(ANA), author_of(ANA), NOON)
     assert decode_event(ID, name, data).body == Reviewed(
         APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
     )
-    plain = encode_event(ID, Reviewed(APPROVE, "", COMMIT), by(ANA), NOON)[1]
+    plain = encode_event(ID, Reviewed(APPROVE, "", COMMIT), author_of(ANA), NOON)[1]
     assert json.loads(plain)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
         with pytest.raises(Unreadable):
-            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), by(ANA), NOON)
+            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), author_of(ANA), NOON)
 
 
-def test_words_cost_the_same_however_many_there_are() -> None:
-    """Submissions and requests in turn, which a look at all earlier ones at each would never end."""
-    asks = Reviewed(CHANGES, "", COMMIT)
-    one, *_ = said((asks, ADA))
+def test_reviews_of_many_events_take_linear_time() -> None:
+    """Quadratic time over all earlier events would exceed the timeout."""
+    request = Reviewed(CHANGES, "", COMMIT)
+    one, *_ = make_events((request, ADA))
     people = [ADA._replace(email=f"{number}@example.org") for number in range(50_000)]
     events: list[Event] = [one]
-    events += [one._replace(id=f"{number:016x}", author=who, body=asks) for number, who in enumerate(people)]
+    events += [
+        one._replace(id=f"{number:016x}", author=author, body=request) for number, author in enumerate(people)
+    ]
     events += [one._replace(body=Submitted(COMMIT))] * 50_000
-    assert len(evaluate_reviews(standing([one]), events, TOKENS).change_requesters) == 50_000
+    assert len(evaluate_reviews(make_proposal([one]), events, TOKENS).change_requesters) == 50_000

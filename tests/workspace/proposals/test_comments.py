@@ -1,4 +1,4 @@
-"""Comments on text: carried to where the text is now, or told that it is another, or gone."""
+"""Comments on text: their current position, or that the text has changed or was removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.workspace.proposals.saying import ADA, NOON
+from tests.workspace.proposals.event_writer import ADA, NOON
 from workspace.document.addresses import SectionNotFound
 from workspace.git.reader import GitReader
 from workspace.proposals.comments import CommentAnchor, TextStatus, build_comment_target, find_comment_anchor
@@ -48,30 +48,30 @@ def tip(repo: Repo) -> Snapshot:
 
 
 def comment(repo: Repo, slug: str | None, quote: str = "", path: str = "retries.md") -> Comment:
-    """A comment on a place as it is now."""
+    """Return a comment on the current text of a section or document."""
     now = tip(repo)
     place = build_comment_target(now.document(path), slug, quote)
     return Comment("0" * 16, ADA, NOON, "Why?", place, now.commit)
 
 
-def test_a_comment_stays_where_its_text_stays(repo: Repo) -> None:
-    said = comment(repo, "errors")
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+def test_comment_on_unchanged_text_is_at_the_same_address(repo: Repo) -> None:
+    remark = comment(repo, "errors")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("at least", "at most")})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
 
 
-def test_a_comment_follows_a_section_that_moved(repo: Repo) -> None:
-    said = comment(repo, "backoff-strategy/jitter")
+def test_comment_on_moved_section_has_new_address(repo: Repo) -> None:
+    remark = comment(repo, "backoff-strategy/jitter")
     without = GUIDE.replace("### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n", "")
     repo.commit({"retries.md": without + "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
     section = "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
     repo.commit({"retries.md": without, "limits.md": OTHER + section})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
 
 
-def test_a_comment_follows_a_document_that_was_renamed(repo: Repo) -> None:
+def test_comment_on_renamed_document_has_new_path(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None)
     repo.git("mv", "retries.md", "again.md")
     repo.commit({})
@@ -79,33 +79,33 @@ def test_a_comment_follows_a_document_that_was_renamed(repo: Repo) -> None:
     assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.MOVED, "again.md", None)
 
 
-def test_a_text_that_changed_is_outdated(repo: Repo) -> None:
+def test_comment_on_changed_text_is_outdated(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None)
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
     assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
     assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.OUTDATED, "retries.md", None)
 
 
-def test_words_that_are_quoted_are_what_counts(repo: Repo) -> None:
-    said = comment(repo, "backoff-strategy", "an exponential backoff")
+def test_comment_with_quote_depends_on_quoted_text_only(repo: Repo) -> None:
+    remark = comment(repo, "backoff-strategy", "an exponential backoff")
     repo.commit({"retries.md": GUIDE.replace("exponential\nbackoff, and waits a", "exponential backoff. A")})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "backoff-strategy")
     repo.commit({"retries.md": GUIDE.replace("exponential", "linear")})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "backoff-strategy")
 
 
-def test_a_text_that_was_edited_and_then_moved_is_followed_commit_by_commit(repo: Repo) -> None:
-    said = comment(repo, "errors", "RateLimitError")
+def test_text_edited_then_moved_is_tracked_by_commits(repo: Repo) -> None:
+    remark = comment(repo, "errors", "RateLimitError")
     words = "A RateLimitError tells all that one has to know."
     edited = GUIDE.replace("A RateLimitError says when to retry.", words)
     repo.commit({"retries.md": edited})
     repo.commit(
         {"retries.md": GUIDE[: GUIDE.index("## Errors")], "limits.md": f"{OTHER}\n## Errors\n\n{words}\n"}
     )
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "limits.md", "errors")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "limits.md", "errors")
 
 
-def test_a_section_or_document_that_was_removed_is_gone(repo: Repo) -> None:
+def test_comment_on_removed_section_or_document_has_no_location(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None, path="limits.md")
     repo.commit({"retries.md": GUIDE[: GUIDE.index("## Errors")]})
     assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
@@ -116,31 +116,31 @@ def test_a_section_or_document_that_was_removed_is_gone(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("commit", [None, "1" * 40])
-def test_without_its_commit_the_address_and_the_text_tell(repo: Repo, commit: str | None) -> None:
-    said = comment(repo, "errors")._replace(commit=commit)
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+def test_comment_without_its_commit_is_found_by_address_and_text(repo: Repo, commit: str | None) -> None:
+    remark = comment(repo, "errors")._replace(commit=commit)
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
     repo.commit({"retries.md": "# Retries\n"})
-    assert find_comment_anchor(said, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
+    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
 
 
-def test_an_address_that_never_was_is_gone(repo: Repo) -> None:
+def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
     commit = repo.head()
     blob = repo.git("rev-parse", "HEAD:limits.md").strip()
     for path, slug in (("../../etc/passwd", None), ("", ""), ("nothing.md", "x"), ("retries.md", "_nothing")):
-        said = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
-        assert find_comment_anchor(said, tip(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
-        assert find_comment_anchor(said._replace(commit=blob), tip(repo)) == CommentAnchor(
+        remark = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
+        assert find_comment_anchor(remark, tip(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
+        assert find_comment_anchor(remark._replace(commit=blob), tip(repo)) == CommentAnchor(
             TextStatus.GONE, path, slug
         )
 
 
-def test_a_remark_on_the_whole_proposal_stands_nowhere(repo: Repo) -> None:
+def test_comment_on_whole_proposal_has_no_anchor(repo: Repo) -> None:
     assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), tip(repo)) is None
 
 
-def test_a_place_that_is_not_there_is_refused(repo: Repo) -> None:
+def test_missing_target_is_refused(repo: Repo) -> None:
     document = tip(repo).document("retries.md")
     with pytest.raises(SectionNotFound):
         build_comment_target(document, "nothing")
@@ -151,24 +151,24 @@ def test_a_place_that_is_not_there_is_refused(repo: Repo) -> None:
     assert build_comment_target(document, "jitter").slug == "backoff-strategy/jitter"
 
 
-def test_comment_with_an_address_of_the_first_version_is_at_the_section(repo: Repo) -> None:
+def test_comment_with_version_0_1_0_address_is_at_section(repo: Repo) -> None:
     text = GUIDE.replace("## Errors", "## Errors { #faults }").replace(
         "## Backoff Strategy", "## Wait {: #b }"
     )
     repo.commit({"retries.md": text})
-    said = []
+    remark = []
     for slug, now in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
         one = comment(repo, now)
         assert one.target is not None
         # As a 0.1.0 server writes it.
-        said.append(one._replace(target=replace(one.target, slug=slug)))
-        assert find_comment_anchor(said[-1], tip(repo)) == (TextStatus.HERE, "retries.md", now)
+        remark.append(one._replace(target=replace(one.target, slug=slug)))
+        assert find_comment_anchor(remark[-1], tip(repo)) == (TextStatus.HERE, "retries.md", now)
     repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
-    assert find_comment_anchor(said[0], tip(repo)) == (TextStatus.MOVED, "retries.md", "faults")
-    assert find_comment_anchor(said[1], tip(repo)) == (TextStatus.OUTDATED, "retries.md", "b/jitter")
+    assert find_comment_anchor(remark[0], tip(repo)) == (TextStatus.MOVED, "retries.md", "faults")
+    assert find_comment_anchor(remark[1], tip(repo)) == (TextStatus.OUTDATED, "retries.md", "b/jitter")
 
 
-def test_comment_on_text_with_a_list_below_its_heading_stays(repo: Repo) -> None:
+def test_comment_with_attribute_list_below_heading_is_unchanged(repo: Repo) -> None:
     text = GUIDE.replace("## Errors\n", "## Errors\n{: #faults .no_toc }\n")
     repo.commit({"retries.md": text})
     one = comment(repo, "faults")

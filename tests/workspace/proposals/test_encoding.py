@@ -1,4 +1,4 @@
-"""Events as bytes: canonical, read again as they were said, and no bytes at all are more than left out."""
+"""Events as bytes: encoding is canonical and reversible, and invalid bytes are skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.proposals.saying import ADA, AGENT, BEA, COMMIT, ID, NOON, OTHER_COMMIT, opening
+from tests.workspace.proposals.event_writer import (
+    ADA,
+    AGENT,
+    BEA,
+    COMMIT,
+    ID,
+    NOON,
+    OTHER_COMMIT,
+    make_opening,
+)
 from workspace.proposals.events import (
     MAX_BYTES,
     MAX_TEXT,
@@ -39,8 +48,8 @@ from workspace.proposals.events import (
 FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
 
 KINDS: list[EventBody] = [
-    opening(base=COMMIT),
-    opening("🎉" * 100),
+    make_opening(base=COMMIT),
+    make_opening("🎉" * 100),
     Edited(title="Another"),
     Edited(description=""),
     Commented("Why?", CommentTarget("docs/a.md", "retries/jitter", "a" * 64, "exponential"), COMMIT),
@@ -56,15 +65,15 @@ KINDS: list[EventBody] = [
 ]
 
 
-@pytest.mark.parametrize("words", KINDS, ids=lambda words: words.kind)
-def test_what_is_said_is_read_again(words: EventBody) -> None:
-    name, data = encode_event(ID, words, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
+@pytest.mark.parametrize("body", KINDS, ids=lambda body: body.kind)
+def test_encoded_event_decodes_to_the_same_event(body: EventBody) -> None:
+    name, data = encode_event(ID, body, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
     assert decode_event(ID, name, data) == Event(
-        name[20:36], ID, NOON, BEA, words, ("9f2c51d0a7b3e846",), "c" * 64
+        name[20:36], ID, NOON, BEA, body, ("9f2c51d0a7b3e846",), "c" * 64
     )
 
 
-def test_an_event_reads_well() -> None:
+def test_encoded_event_is_readable_json() -> None:
     name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
     assert name.startswith("20260131T120000000Z-")
     assert data.decode() == (
@@ -86,7 +95,7 @@ def test_an_event_reads_well() -> None:
     )
 
 
-def test_times_are_utc_wherever_it_is_said() -> None:
+def test_times_of_any_zone_are_stored_as_utc() -> None:
     east = NOON.astimezone(timezone(timedelta(hours=9)))
     assert encode_event(ID, Closed(), ADA, east) == encode_event(ID, Closed(), ADA, NOON)
     early = datetime(1, 1, 1, tzinfo=UTC)
@@ -100,21 +109,21 @@ def test_times_are_utc_wherever_it_is_said() -> None:
     st.text(max_size=300).map(remove_controls),
     st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=0)),
 )
-def test_any_text_is_kept(short: str, long: str, time: datetime) -> None:
-    words = Commented(long, CommentTarget(short or "a.md", short, "d" * 64, short), COMMIT)
-    assert decode_event(ID, *encode_event(ID, words, AGENT, time)).body == words
+def test_any_text_survives_encoding(short: str, long: str, time: datetime) -> None:
+    body = Commented(long, CommentTarget(short or "a.md", short, "d" * 64, short), COMMIT)
+    assert decode_event(ID, *encode_event(ID, body, AGENT, time)).body == body
 
 
-def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
+def test_longest_text_of_widest_characters_survives_encoding() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
-        words = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
-        said = decode_event(ID, *encode_event(ID, words, ADA, NOON)).body
-        assert isinstance(said, Opened)
-        assert len(said.description) >= MAX_TEXT - 1
+        body = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
+        decoded = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
+        assert isinstance(decoded, Opened)
+        assert len(decoded.description) >= MAX_TEXT - 1
 
 
 @loop_over("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
-def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object]) -> None:
+def test_events_of_later_versions_decode_as_unknown(changed: dict[str, object]) -> None:
     found = decode_event(*altered(**changed))
     assert found.body == UnknownEvent(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
     assert found.author == ADA
@@ -160,7 +169,7 @@ def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object])
     ],
     ids=lambda changed: str(changed)[:60],
 )
-def test_what_is_no_event_is_unreadable(changed: dict[str, object]) -> None:
+def test_invalid_events_are_unreadable(changed: dict[str, object]) -> None:
     with pytest.raises(Unreadable):
         decode_event(*altered(**changed))
 
@@ -195,18 +204,18 @@ def test_hostile_bytes_are_unreadable(data: bytes) -> None:
     ),
     st.text(max_size=40),
 )
-def test_json_of_no_meaning_is_unreadable(found: object, name: str) -> None:
+def test_arbitrary_json_is_unreadable(found: object, name: str) -> None:
     with pytest.raises(Unreadable):
         decode_event(ID, name, json.dumps(found).encode())
 
 
-def test_an_event_that_was_changed_by_hand_is_known_as_such() -> None:
+def test_manually_edited_event_is_unreadable() -> None:
     name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
     with pytest.raises(Unreadable):
         decode_event(ID, name, data.replace(b"Done", b"Gone"))
 
 
-def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
+def test_control_characters_in_names_and_titles_are_removed() -> None:
     author = Author("A\x1b[31m\nda", "a@b\r", KnownBy.GIT)
     words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
     found = decode_event(*altered(author=author._asdict(), kind="opened", words=words))
@@ -216,7 +225,7 @@ def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
 
 
 def altered(**changed: object) -> tuple[str, str, bytes]:
-    """An event of which some fields are others, under the name that its bytes ask for."""
+    """Return an event with changed fields, in a file with the name of its bytes."""
     _, data = encode_event(ID, Closed(), ADA, NOON)
     raw = json.dumps({**json.loads(data), **changed}).encode()
     return ID, f"20260131T120000000Z-{hashlib.sha256(raw).hexdigest()[:16]}.json", raw

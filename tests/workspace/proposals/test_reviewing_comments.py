@@ -1,4 +1,4 @@
-"""Comments, a page at a time, each with what became of the text that it is about."""
+"""Pages of comments, each with the current position of its text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.workspace.proposals.event_writer import ADA, BEA
 from tests.workspace.proposals.review.scene import Scene
-from tests.workspace.proposals.saying import ADA, BEA
 from workspace.document.document import Document
 from workspace.proposals.comments import (
     MAX_CHECKED,
@@ -26,26 +26,26 @@ GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
 ID = "k0000001"
 
 
-def said(scene: Scene, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
-    """A comment on a section of the proposal as it is, or on nothing; returns its id."""
+def add_comment(scene: Scene, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
+    """Add a comment on a current section of the proposal, or on no text; return its id."""
     tip = scene.one(ID).tip
     place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), slug) if slug else None
     words = Commented(text, place=place, commit=tip if place else None, reply_to=reply_to)
-    return scene.speaker.say(words, by=BEA, proposal=ID).events[0].id
+    return scene.writer.append(words, by=BEA, proposal=ID).events[0].id
 
 
-def test_where_the_texts_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comments_have_anchors_in_proposal_and_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
-    first = said(scene, "Of the setup.", "setup")
-    said(scene, "An answer.", reply_to=first)
-    said(scene, "Of nothing.")
-    said(scene, "Of the use.", "use")
+    first = add_comment(scene, "Of the setup.", "setup")
+    add_comment(scene, "An answer.", reply_to=first)
+    add_comment(scene, "Of nothing.")
+    add_comment(scene, "Of the use.", "use")
 
-    def standings() -> list[CommentAnchor | None]:
-        return [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads]
+    def anchors() -> list[CommentAnchor | None]:
+        return [one.anchor for one in scene.proposal_reviews.comments(scene.one(ID)).threads]
 
-    assert standings() == [
+    assert anchors() == [
         CommentAnchor(TextStatus.HERE, "guide.md", "setup"),
         None,
         CommentAnchor(TextStatus.HERE, "guide.md", "use"),
@@ -56,47 +56,47 @@ def test_where_the_texts_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         None,
         CommentAnchor(TextStatus.MOVED, "b/manual.md", "use"),
     ]
-    assert standings() == after
+    assert anchors() == after
     with monkeypatch.context() as patch:
         patch.setattr(module, "find_comment_anchor_safely", None)
-        assert standings() == after, "what is known of a tip is not looked for again"
+        assert anchors() == after, "anchors of a tip are cached"
     scene.merge(scene.one(ID))
     scene.move(f"proposals/{ID}", None)
-    assert standings() == after, "a merged one is as it was when it was merged"
+    assert anchors() == after, "a merged proposal has its state at the merge"
 
 
-def test_a_branch_that_is_gone_and_settings_that_cannot_be_used_tell_nothing(tmp_path: Path) -> None:
+def test_deleted_branch_and_invalid_settings_have_no_anchors(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
-    said(scene, "Of the setup.", "setup")
+    add_comment(scene, "Of the setup.", "setup")
     scene.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
-    assert [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+    assert [one.anchor for one in scene.proposal_reviews.comments(scene.one(ID)).threads] == [None]
     scene.move(f"proposals/{ID}", None)
-    assert [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+    assert [one.anchor for one in scene.proposal_reviews.comments(scene.one(ID)).threads] == [None]
 
 
-def test_pages(tmp_path: Path) -> None:
+def test_threads_are_paged(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
     words = [
         Commented(f"Remark {number}", place=None, commit=None, reply_to=None)
         for number in range(MAX_COMMENTS + 5)
     ]
-    scene.speaker.say(*words, by=ADA, proposal=ID)
+    scene.writer.append(*words, by=ADA, proposal=ID)
     proposal = scene.one(ID)
-    first = scene.reviewing.comments(proposal)
+    first = scene.proposal_reviews.comments(proposal)
     assert (len(first.threads), first.total, first.next) == (MAX_COMMENTS, MAX_COMMENTS + 5, MAX_COMMENTS)
-    rest = scene.reviewing.comments(proposal, after=MAX_COMMENTS, limit=1_000)
+    rest = scene.proposal_reviews.comments(proposal, after=MAX_COMMENTS, limit=1_000)
     assert (len(rest.threads), rest.next) == (5, None)
     texts = [one.thread.comment.text for one in (*first.threads, *rest.threads)]
     assert texts == [f"Remark {number}" for number in range(MAX_COMMENTS + 5)]
-    two = scene.reviewing.comments(proposal, after=3, limit=2)
+    two = scene.proposal_reviews.comments(proposal, after=3, limit=2)
     assert ([one.thread.comment.text for one in two.threads], two.next) == (["Remark 3", "Remark 4"], 5)
-    assert scene.reviewing.comments(proposal, after=1_000_000).threads == ()
+    assert scene.proposal_reviews.comments(proposal, after=1_000_000).threads == ()
 
 
 @pytest.mark.slow
-def test_a_page_of_a_place_follows_only_what_may_be_there(
+def test_page_of_document_tracks_only_possible_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\n## Part\n\nSome.\n"})
@@ -104,7 +104,7 @@ def test_a_page_of_a_place_follows_only_what_may_be_there(
     place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
     tip = scene.one(ID).tip
     many = [Commented(f"{number}", place=place, commit=tip, reply_to=None) for number in range(1_200)]
-    scene.speaker.say(*many, by=ADA, proposal=ID)
+    scene.writer.append(*many, by=ADA, proposal=ID)
     followed = 0
     really = find_comment_anchor_safely
 
@@ -116,25 +116,28 @@ def test_a_page_of_a_place_follows_only_what_may_be_there(
     monkeypatch.setattr(module, "find_comment_anchor_safely", counted)
 
     def numbers(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
-        page = scene.reviewing.comments(scene.one(ID), after=after, at=(path, slug))
+        page = scene.proposal_reviews.comments(scene.one(ID), after=after, at=(path, slug))
         return len(page.threads), page.next
 
     scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
-    assert numbers("other.md", None) == (0, MAX_CHECKED), "their text cannot have come there"
+    assert numbers("other.md", None) == (0, MAX_CHECKED), "their text cannot have moved there"
     assert followed == 0
-    assert numbers("guide.md", "use") == (0, MAX_FOLLOWED), "it may have: as many are followed as a page may"
+    assert numbers("guide.md", "use") == (0, MAX_FOLLOWED), (
+        "it may have moved: the limit of a page is tracked"
+    )
     assert followed == MAX_FOLLOWED
     assert numbers("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
-    assert numbers("other.md", "setup", after=1_190) == (10, None), "a text that was moved there is there"
+    assert numbers("other.md", "setup", after=1_190) == (10, None), "a moved text is found at its new path"
 
 
-def test_words_on_a_commit_that_is_gone_are_found_by_their_address(tmp_path: Path) -> None:
+def test_comment_on_missing_commit_is_found_by_address(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
     place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
-    scene.speaker.say(Commented("Hm.", place=place, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
+    scene.writer.append(Commented("Hm.", place=place, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
     one = scene.one(ID)
     assert [
-        len(scene.reviewing.comments(one, at=(path, None)).threads) for path in ("guide.md", "other.md")
+        len(scene.proposal_reviews.comments(one, at=(path, None)).threads)
+        for path in ("guide.md", "other.md")
     ] == [1, 0]

@@ -1,4 +1,4 @@
-"""The union of event files: in any order, as often as one likes, and nothing is lost."""
+"""The union of event files: independent of order and repetition, without any loss."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FILES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(BLOBS), max_size
 
 
 def contents(*versions: dict[str, str]) -> set[tuple[str, str]]:
-    """Each file as it was given first, with its blob."""
+    """Return the original name of each file, with its blob."""
     return {(strip_blob_suffix(name), blob) for files in versions for name, blob in files.items()}
 
 
 @given(FILES, FILES, FILES)
-def test_it_is_commutative_associative_and_idempotent(
+def test_union_is_commutative_associative_and_idempotent(
     one: dict[str, str], two: dict[str, str], three: dict[str, str]
 ) -> None:
     assert merge_file_sets([one, two]) == merge_file_sets([two, one])
@@ -32,13 +32,13 @@ def test_it_is_commutative_associative_and_idempotent(
 
 
 @given(FILES, FILES)
-def test_nothing_is_lost_and_nothing_is_made_up(one: dict[str, str], two: dict[str, str]) -> None:
+def test_union_contains_exactly_all_files(one: dict[str, str], two: dict[str, str]) -> None:
     both = merge_file_sets([one, two])
     assert contents(both) == contents(one, two)
     assert len(both) == len(contents(both))
 
 
-def test_two_files_of_one_name_are_both_kept() -> None:
+def test_two_files_of_one_name_are_both_preserved() -> None:
     assert merge_file_sets([{"a.json": BLOBS[1]}, {"a.json": BLOBS[0]}]) == {
         "a.json": BLOBS[0],
         f"a~{BLOBS[1]}.json": BLOBS[1],

@@ -1,4 +1,4 @@
-"""An operation in whose midst something else happens."""
+"""An operation that runs a callback while it is planned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workspace.snapshot.overlay import Overlay
 
 
 class Interrupted(Operation):
-    """Changes nothing itself; while it is planned for the first time, something else happens."""
+    """An operation without changes; it runs a callback when it is planned for the first time."""
 
     name: ClassVar[str] = "interrupted"
 

@@ -1,4 +1,4 @@
-"""Git's housekeeping and a publication: what is written again, what is kept, and what is read again."""
+"""Git's housekeeping during a publication: objects are rewritten, protected, and read again."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def keeps(repo: Repo) -> list[Path]:
 
 
 def before_move(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
-    """Do something at the last moment before the branch moves."""
+    """Run a callback right before the branch moves."""
     move = refs.BranchRef.move
 
     def moved(self: refs.BranchRef, name: str) -> None:
@@ -111,7 +111,7 @@ def hold_gc(repo: Repo, *, pid: int | None = None, host: str | None = None, age:
 
 
 @pytest.mark.parametrize("command", [("prune", "--expire=now"), ("gc", "--quiet", "--prune=now")])
-def test_objects_pruned_right_before_the_branch_moves_are_written_again(
+def test_objects_pruned_before_branch_move_are_rewritten(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     pruned: list[str] = []
@@ -130,10 +130,8 @@ def test_objects_pruned_right_before_the_branch_moves_are_written_again(
     assert repo.fsck() == ""
 
 
-def test_branch_moves_to_a_commit_only_with_all_its_objects(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process may die right after the move, and then nobody looks for the objects."""
+def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may die right after the move, and then no later check finds missing objects."""
     repo = repositories.normal(tmp_path / "repo")
     before = loose_files(repo)
     pruned: set[Path] = set()
@@ -152,12 +150,12 @@ def test_branch_moves_to_a_commit_only_with_all_its_objects(
     assert missing == [set()]
 
 
-def test_objects_are_kept_from_a_gc_that_runs_until_it_has_ended(repo: Repo) -> None:
+def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = hold_gc(repo)
     id = commit(repo)
     [keep] = keeps(repo)
-    for object in new_objects(repo, id):  # as a gc does that read the refs before the branch moved
+    for object in new_objects(repo, id):  # like a gc that read the refs before the branch moved
         build_loose_path(git_dir(repo), object).unlink()
     assert repo.fsck() == ""
     second = commit(repo, b"# Setup\n\nMore.\n")
@@ -173,9 +171,7 @@ def test_objects_are_kept_from_a_gc_that_runs_until_it_has_ended(repo: Repo) -> 
     assert second in repo.git("rev-list", "main")
 
 
-def test_gc_that_begins_right_before_the_branch_moves_is_seen_after_it(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     before_move(monkeypatch, lambda: (hold_gc(repo), None)[1])
     id = commit(repo)
     assert len(keeps(repo)) == 1
@@ -184,7 +180,7 @@ def test_gc_that_begins_right_before_the_branch_moves_is_seen_after_it(
     assert repo.fsck() == ""
 
 
-def test_keep_file_of_a_person_stays(repo: Repo) -> None:
+def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     repo.git("repack", "-adq")
     [pack] = (git_dir(repo) / "objects" / "pack").glob("*.pack")
     pack.with_suffix(".keep").write_text("mine\n")
@@ -203,21 +199,21 @@ def test_keep_file_of_a_person_stays(repo: Repo) -> None:
     ],
     ids=["alive", "of another machine", "dead", "old", "of another machine and old"],
 )
-def test_gc_counts_as_running_as_for_git(repo: Repo, options: dict[str, object], counts: bool) -> None:
+def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], counts: bool) -> None:
     assert identify_running_gc(git_dir(repo)) is None
     hold_gc(repo, **options)  # type: ignore[arg-type]
     assert (identify_running_gc(git_dir(repo)) is not None) == counts
 
 
 @pytest.mark.parametrize("text", ["", "junk", "x y\n", "\0\0"])
-def test_lock_of_gc_that_is_torn_counts_as_none(repo: Repo, text: str) -> None:
+def test_torn_gc_lock_is_ignored(repo: Repo, text: str) -> None:
     (git_dir(repo) / "gc.pid").write_text(text)
     assert identify_running_gc(git_dir(repo)) is None
     commit(repo)
 
 
-def test_object_that_only_an_unreachable_pack_has_is_written_again(repo: Repo) -> None:
-    """Words that were reset away come back: `git repack` drops the pack that has them."""
+def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
+    """The text of a reset commit is written again: `git repack` drops the pack that contains its blob."""
     base = repo.head()
     first = commit(repo)
     blob, tree = (repo.git("rev-parse", f"{first}{of}").strip() for of in (":guides/setup.md", "^{tree}"))
@@ -236,9 +232,7 @@ def test_object_that_only_an_unreachable_pack_has_is_written_again(repo: Repo) -
     assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second))
 
 
-def test_crash_after_the_branch_moved_to_a_pruned_commit_is_recovered(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         move = refs.BranchRef.move
 
@@ -257,9 +251,7 @@ def test_crash_after_the_branch_moved_to_a_pruned_commit_is_recovered(
 
 
 @pytest.mark.parametrize("through", ["a publication", "a call"])
-def test_commit_that_was_pruned_after_its_answer_is_restored_by_the_next_write(
-    repo: Repo, through: str
-) -> None:
+def test_next_write_restores_commit_pruned_after_response(repo: Repo, through: str) -> None:
     first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
     for id in (*new_objects(repo, second), *new_objects(repo, first)):
         build_loose_path(git_dir(repo), id).unlink(missing_ok=True)
@@ -276,14 +268,14 @@ def test_commit_that_was_pruned_after_its_answer_is_restored_by_the_next_write(
     assert repo.fsck() == ""
 
 
-def test_copies_of_the_last_publications_are_bounded(repo: Repo) -> None:
+def test_publication_copies_are_bounded(repo: Repo) -> None:
     ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
     names = sorted(path.name for path in (git_dir(repo) / RECENT).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
     assert set(new_objects(repo, ids[-1])) <= read_copied_objects(git_dir(repo)).keys()
 
 
-def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
+def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
     commit(repo)
     outside = tmp_path / "outside"
     shutil.move(git_dir(repo) / RECENT, outside)
@@ -294,8 +286,8 @@ def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Pat
 
 
 @pytest.mark.process
-def test_writes_succeed_while_empty_folders_of_objects_are_removed(repo: Repo) -> None:
-    """`git repack` and `git gc` do this; here another process does nothing else."""
+def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> None:
+    """`git repack` and `git gc` remove empty folders; here another process does only that."""
     store = GitStore(repo.path)
     removing = subprocess.Popen([sys.executable, "-I", "-S", "-c", REMOVING, str(git_dir(repo) / "objects")])
     try:
@@ -307,7 +299,7 @@ def test_writes_succeed_while_empty_folders_of_objects_are_removed(repo: Repo) -
     assert repo.fsck() == ""
 
 
-def test_loose_object_is_one_that_git_reads(repo: Repo) -> None:
+def test_git_reads_written_loose_object(repo: Repo) -> None:
     common_dir, data = git_dir(repo), b"text"
     file = pack_loose("blob", data)
     [(id, same, kind, unpacked)] = unpack_loose(file)
@@ -319,7 +311,7 @@ def test_loose_object_is_one_that_git_reads(repo: Repo) -> None:
     assert loose_files(repo) - before == {build_loose_path(common_dir, id)}
 
 
-def test_loose_objects_that_are_cut_off_end_the_reading(repo: Repo) -> None:
+def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
     files = [pack_loose("blob", b"%d" % number * 100) for number in range(3)]
     whole = b"".join(files)
     assert [data for *_, data in unpack_loose(whole)] == [b"%d" % number * 100 for number in range(3)]
@@ -330,7 +322,7 @@ def test_loose_objects_that_are_cut_off_end_the_reading(repo: Repo) -> None:
     assert list(unpack_loose(b"junk" + whole)) == []
 
 
-def test_reader_follows_a_repack_that_removes_its_packs(repo: Repo) -> None:
+def test_reader_survives_repack_that_removes_its_packs(repo: Repo) -> None:
     repo.git("repack", "-adq")
     reader = GitReader(repo.path)
     first = reader.commit(repo.head())
@@ -344,7 +336,7 @@ def test_reader_follows_a_repack_that_removes_its_packs(repo: Repo) -> None:
     assert not pack.exists()
 
 
-def test_missing_object_is_still_an_error(repo: Repo) -> None:
+def test_missing_object_without_copy_is_an_error(repo: Repo) -> None:
     reader = GitReader(repo.path)
     for _ in range(3):
         with pytest.raises(WorkspaceError, match="missing or broken"):
@@ -352,13 +344,13 @@ def test_missing_object_is_still_an_error(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
-def test_any_pruned_object_of_the_last_commits_is_restored(repo: Repo, what: str) -> None:
+def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, what: str) -> None:
     first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
     store = GitStore(repo.path)
     for id in (first, second):
         object = repo.git("rev-parse", f"{id}{name}").strip()
-        store.peel(object)  # libgit2 has it in its cache, and would answer that it exists
+        store.peel(object)  # libgit2 has the object in its cache, and would report that it exists
         build_loose_path(git_dir(repo), object).unlink()
     assert restore_all_pruned(store)
     assert repo.fsck() == ""
@@ -366,7 +358,7 @@ def test_any_pruned_object_of_the_last_commits_is_restored(repo: Repo, what: str
 
 
 @pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
-def test_publication_restores_what_was_pruned_of_the_tip(repo: Repo, what: str) -> None:
+def test_publication_restores_pruned_objects_of_tip(repo: Repo, what: str) -> None:
     id = commit(repo)
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
     build_loose_path(git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
@@ -375,7 +367,7 @@ def test_publication_restores_what_was_pruned_of_the_tip(repo: Repo, what: str) 
 
 
 @pytest.mark.parametrize("mode", [Mode.ALL, Mode.EACH])
-def test_write_restores_a_pruned_blob_of_a_document_that_it_edits(repo: Repo, mode: Mode) -> None:
+def test_write_restores_pruned_blob_of_edited_document(repo: Repo, mode: Mode) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     operation = AppendContent(file="guides/setup.md", slug="_preamble", content="More.")
     assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
@@ -387,7 +379,7 @@ def test_write_restores_a_pruned_blob_of_a_document_that_it_edits(repo: Repo, mo
     assert repo.fsck() == ""
 
 
-def test_operation_on_a_document_that_no_copy_has_fails_alone(repo: Repo) -> None:
+def test_only_operation_on_lost_document_fails(repo: Repo) -> None:
     build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
     operations = [
@@ -402,7 +394,7 @@ def test_operation_on_a_document_that_no_copy_has_fails_alone(repo: Repo) -> Non
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["gc.pid", "objects/pack/pack-1.keep"])
-def test_pipe_in_place_of_a_file_of_git_delays_no_write(repo: Repo, name: str) -> None:
+def test_pipe_in_place_of_git_file_delays_no_write(repo: Repo, name: str) -> None:
     path = git_dir(repo) / name
     os.mkfifo(path)
     writing = subprocess.run([sys.executable, "-c", WRITING, str(repo.path)], timeout=20, check=False)
@@ -410,15 +402,13 @@ def test_pipe_in_place_of_a_file_of_git_delays_no_write(repo: Repo, name: str) -
     assert path.is_fifo()
 
 
-def test_gc_of_process_0_counts_as_none(repo: Repo) -> None:
+def test_gc_lock_of_process_0_is_ignored(repo: Repo) -> None:
     (git_dir(repo) / "gc.pid").write_text(f"0 {socket.gethostname()}")
     assert identify_running_gc(git_dir(repo)) is None
 
 
 @pytest.mark.parametrize("suffix", [".keep", ".pack", ".idx"])
-def test_pack_that_cannot_be_placed_leaves_nothing_behind(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     folder = git_dir(repo) / "objects" / "pack"
     before = sorted(folder.iterdir())
     replace = os.replace
@@ -434,9 +424,7 @@ def test_pack_that_cannot_be_placed_leaves_nothing_behind(
     assert sorted(folder.iterdir()) == before
 
 
-def test_keep_file_that_a_full_disk_cuts_off_is_not_left_behind(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = git_dir(repo) / "objects" / "pack"
     before = sorted(folder.iterdir())
     write = packs._write
@@ -463,9 +451,7 @@ def test_keep_file_that_a_full_disk_cuts_off_is_not_left_behind(
     ],
     ids=["cut off", "empty and old", "empty", "of git fetch"],
 )
-def test_keep_file_without_a_pack_is_removed_only_if_it_is_left_over(
-    repo: Repo, text: str, age: int, is_left: bool
-) -> None:
+def test_keep_file_without_pack_is_removed_if_stale(repo: Repo, text: str, age: int, is_left: bool) -> None:
     keep = git_dir(repo) / "objects" / "pack" / "pack-1.keep"
     keep.write_text(text)
     os.utime(keep, (time.time() - age,) * 2)
@@ -474,7 +460,7 @@ def test_keep_file_without_a_pack_is_removed_only_if_it_is_left_over(
 
 
 @pytest.mark.process
-def test_packs_of_a_run_that_lasts_long_are_joined(repo: Repo) -> None:
+def test_packs_of_long_gc_run_are_joined(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = hold_gc(repo, host="another.example.org", pid=1)
     store = GitStore(repo.path)

@@ -1,4 +1,4 @@
-"""What a process leaves that dies in the middle of a publication: found, and told from others' files."""
+"""Leftovers of a process that died during a publication are found, and files of other programs are not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workspace.publishing.locks import docyard_lock
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import Leftovers, RecoveryResult, find_leftovers, recover
 
-# Publishes a change, and dies at the n-th call of one of the system's.
+# Publishes a change, and dies at the n-th call of a system function.
 DYING = """
 import os, sys
 from pathlib import Path
@@ -54,7 +54,7 @@ LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
         ("write", 2, LOCKS, True),
     ],
 )
-def test_a_death_is_read_from_its_traces_and_mended(
+def test_leftovers_of_killed_writer_are_found_and_recovered(
     tmp_path: Path, call: str, number: int, locks: tuple[str, ...], committed: bool
 ) -> None:
     repo = repositories.normal(tmp_path)
@@ -83,7 +83,7 @@ def test_a_death_is_read_from_its_traces_and_mended(
     assert repo.fsck() == ""
 
 
-def test_files_of_a_writer_at_work_and_locks_of_others_are_not_leftovers(tmp_path: Path) -> None:
+def test_active_writer_and_foreign_locks_are_not_leftovers(tmp_path: Path) -> None:
     repositories.normal(tmp_path)
     common = tmp_path / ".git"
     pending = common / "docyard" / "pending" / "0123456789abcdef"

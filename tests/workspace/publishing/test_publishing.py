@@ -1,4 +1,4 @@
-"""Batches become commits: one of several writers wins, and a person's checkout follows or refuses."""
+"""Publication of batches: one of several writers wins, and a checkout is updated or refuses the batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import meanwhile, repositories
+from tests import call_hooks, repositories
 from tests.loops import loop_over
 from tests.repositories import FILES, Repo
 from workspace.git.reader import GitReader
@@ -60,7 +60,7 @@ def files_of(repo: Repo) -> dict[str, bytes]:
 
 
 def check_clean(repo: Repo) -> None:
-    """No difference, no damage, no lock and no prepared file is left."""
+    """Check that no difference, damage, lock or staged file is left."""
     assert repo.status() == ""
     assert repo.fsck() == ""
     check_no_leftovers(repo)
@@ -74,7 +74,7 @@ def check_no_leftovers(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_branch_index_and_files_move_together(repo: Repo, durable: bool) -> None:
+def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: bool) -> None:
     before = repo.head()
     changes = {"README.md": NEW, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
     id = commit(repo, changes, durable=durable)
@@ -95,7 +95,7 @@ def test_branch_index_and_files_move_together(repo: Repo, durable: bool) -> None
     )
 
 
-def test_bare(tmp_path: Path) -> None:
+def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "repo.git")
     id = commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert repo.head() == id
@@ -106,7 +106,7 @@ def test_bare(tmp_path: Path) -> None:
 
 
 @loop_over("branch", ["main", "topics/one"])
-def test_unborn(tmp_path: Path, branch: str) -> None:
+def test_unborn_branch_gets_initial_commit(tmp_path: Path, branch: str) -> None:
     repo = repositories.unborn(tmp_path)
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     id = commit(repo, {"a.md": NEW}, branch=branch, base=None)
@@ -116,7 +116,7 @@ def test_unborn(tmp_path: Path, branch: str) -> None:
     assert "commit (initial)" in repo.git("reflog", branch)
 
 
-def test_a_branch_that_is_not_checked_out_leaves_the_files_alone(repo: Repo) -> None:
+def test_branch_not_checked_out_leaves_files_alone(repo: Repo) -> None:
     repo.git("branch", "topic")
     repo.write({"README.md": "mine\n"})
     id = commit(repo, {"README.md": NEW}, branch="topic")
@@ -125,7 +125,7 @@ def test_a_branch_that_is_not_checked_out_leaves_the_files_alone(repo: Repo) -> 
     assert files_of(repo)["README.md"] == b"mine\n"
 
 
-def test_a_detached_head_stays(tmp_path: Path) -> None:
+def test_detached_head_is_not_moved(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path)
     before = repo.head()
     commit(repo, {"README.md": NEW})
@@ -134,7 +134,7 @@ def test_a_detached_head_stays(tmp_path: Path) -> None:
 
 
 @loop_over("opened", ["main", "linked"])
-def test_the_work_tree_that_stands_on_the_branch_follows(tmp_path: Path, opened: str) -> None:
+def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened: str) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
     repo = main if opened == "main" else linked
@@ -147,7 +147,7 @@ def test_the_work_tree_that_stands_on_the_branch_follows(tmp_path: Path, opened:
     assert "Change the text" in linked.git("reflog", "-1", "HEAD")
 
 
-def test_a_linked_work_tree_of_a_bare_repository_follows(tmp_path: Path) -> None:
+def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "repo.git")
     linked = repositories.linked(repo, tmp_path / "linked", "topic")
     commit(repo, {"README.md": NEW}, branch="topic")
@@ -155,7 +155,7 @@ def test_a_linked_work_tree_of_a_bare_repository_follows(tmp_path: Path) -> None
     check_clean(linked)
 
 
-def test_a_work_tree_that_is_gone(tmp_path: Path) -> None:
+def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
     linked.path.rename(tmp_path / "away")
@@ -166,7 +166,7 @@ def test_a_work_tree_that_is_gone(tmp_path: Path) -> None:
         commit(main, {"README.md": b"again\n"}, branch="topic")
 
 
-def test_a_branch_in_two_work_trees_is_left_alone(tmp_path: Path) -> None:
+def test_branch_in_two_work_trees_refuses_batch(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
     main.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
     with pytest.raises(WorktreeBusy, match="several"):
@@ -174,7 +174,7 @@ def test_a_branch_in_two_work_trees_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [["pack-refs", "--all"], ["gc", "-q", "--prune=now"]])
-def test_packed_refs_and_objects(repo: Repo, how: list[str]) -> None:
+def test_packed_refs_and_objects_are_supported(repo: Repo, how: list[str]) -> None:
     for number in range(3):
         repo.git(*how)
         commit(repo, {"README.md": b"%d\n" % number})
@@ -190,7 +190,7 @@ def test_packed_refs_and_objects(repo: Repo, how: list[str]) -> None:
         {"core.precomposeUnicode": "true", "core.ignoreCase": "true"},
     ],
 )
-def test_other_kinds_of_index(tmp_path: Path, settings: dict[str, str]) -> None:
+def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str]) -> None:
     repo = repositories.unborn(tmp_path)
     for name, value in settings.items():
         repo.git("config", name, value)
@@ -202,7 +202,7 @@ def test_other_kinds_of_index(tmp_path: Path, settings: dict[str, str]) -> None:
     check_clean(repo)
 
 
-def test_a_separate_git_directory_and_a_shallow_clone(tmp_path: Path) -> None:
+def test_separate_git_directory_and_shallow_clone_are_supported(tmp_path: Path) -> None:
     source = repositories.normal(tmp_path / "source")
     source.commit({"more.md": "more\n"})
     clone = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
@@ -218,7 +218,7 @@ def test_a_separate_git_directory_and_a_shallow_clone(tmp_path: Path) -> None:
         commit(linked, {"README.md": b"main\n"}, branch="main")
 
 
-def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
+def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     before = repo.head()
     assert (
         commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None}) == before
@@ -227,7 +227,7 @@ def test_what_changes_nothing_makes_no_commit(repo: Repo) -> None:
     assert repo.head() == before
 
 
-def test_the_second_writer_is_told_the_tip(repo: Repo) -> None:
+def test_late_writer_error_has_new_tip(repo: Repo) -> None:
     base = repo.head()
     first = commit(repo, {"README.md": NEW})
     before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
@@ -240,7 +240,7 @@ def test_the_second_writer_is_told_the_tip(repo: Repo) -> None:
         commit(repo, {"README.md": b"second\n"}, base=None)
 
 
-def test_a_persons_commit_comes_first(repo: Repo) -> None:
+def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
     base = repo.head()
     repo.write({"guides/setup.md": "theirs\n"})
     repo.git("commit", "-qam", "Theirs")
@@ -260,7 +260,7 @@ def attempt(path: Path, base: str, number: int, answers: multiprocessing.SimpleQ
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_of_several_processes_one_wins(repo: Repo) -> None:
+def test_one_of_several_processes_wins(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")
     answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
     processes = [
@@ -275,8 +275,8 @@ def test_of_several_processes_one_wins(repo: Repo) -> None:
     check_clean(repo)
 
 
-def test_threads_lose_and_double_nothing(repo: Repo) -> None:
-    """Each of several writers adds its line, again after every BranchMoved, while a person commits."""
+def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
+    """Several writers add lines, repeat after BranchMoved, and compete with commits by git."""
     store = GitStore(repo.path)
     faults: list[BaseException] = []
 
@@ -335,7 +335,7 @@ def test_threads_lose_and_double_nothing(repo: Repo) -> None:
         "file-above", "staged-above", "folder", "link-above", "link", "link-instead",
     ],
 )  # fmt: skip
-def test_a_persons_changes_refuse_the_batch(repo: Repo, change: Callable[[Repo], object], path: str) -> None:
+def test_uncommitted_changes_refuse_batch(repo: Repo, change: Callable[[Repo], object], path: str) -> None:
     change(repo)
     status, held, tip = repo.status(), files_of(repo), repo.head()
     with pytest.raises(WorktreeConflict) as error:
@@ -346,7 +346,7 @@ def test_a_persons_changes_refuse_the_batch(repo: Repo, change: Callable[[Repo],
     check_no_leftovers(repo)
 
 
-def test_other_changes_of_a_person_stay_as_they_are(repo: Repo) -> None:
+def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
     repo.write({"guides/setup.md": "edited\n", "staged.md": "staged\n", "intended.md": "", "plain.md": ""})
     repo.git("add", "staged.md")
     repo.git("add", "-N", "intended.md")
@@ -358,8 +358,8 @@ def test_other_changes_of_a_person_stay_as_they_are(repo: Repo) -> None:
     assert repo.git("show", "--stat", "--format=", "HEAD").startswith(" README.md")
 
 
-def test_a_change_in_the_moment_before_is_not_hidden(repo: Repo) -> None:
-    """Git compares text again where a file is as new as the index; a newer index must not end that."""
+def test_change_just_before_publication_is_not_hidden(repo: Repo) -> None:
+    """Git compares the content of a file as new as the index; a newer index must not disable this."""
     file, index = repo.path / "guides/setup.md", repo.path / ".git/index"
     moment = (1_700_000_000, 1_700_000_000)
     repo.git("config", "core.trustctime", "false")
@@ -405,7 +405,7 @@ def busy_with(repo: Repo, operation: str) -> None:
     ["merge", "rebase", "cherry-pick", "revert", "bisection", "unmerged", "sparse", "split", "cannot be read",
      "filter"],
 )  # fmt: skip
-def test_a_busy_work_tree_refuses_the_batch(repo: Repo, operation: str) -> None:
+def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> None:
     busy_with(repo, operation)
     held, tip = files_of(repo), repo.git("rev-parse", "main")
     with pytest.raises(WorktreeBusy, match=operation) as error:
@@ -417,7 +417,9 @@ def test_a_busy_work_tree_refuses_the_batch(repo: Repo, operation: str) -> None:
 
 
 @pytest.mark.parametrize("lock", ["index.lock", "refs/heads/main.lock"])
-def test_anothers_lock_is_waited_for_and_left(repo: Repo, lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_of_other_program_is_waited_for_and_preserved(
+    repo: Repo, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
     path = repo.path / ".git" / lock
     path.write_bytes(b"theirs")
@@ -435,9 +437,7 @@ def test_anothers_lock_is_waited_for_and_left(repo: Repo, lock: str, monkeypatch
     check_clean(repo)
 
 
-def test_the_index_is_read_again_when_it_changed_before_the_lock(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_changed_before_lock_is_read_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare, moments = checkout.Checkout.prepare, iter([1])
 
     def then_a_person_stages(self: checkout.Checkout, *arguments: object) -> None:
@@ -459,7 +459,7 @@ CRLF = {
 
 
 @loop_over("kind", CRLF)
-def test_line_endings_follow_git(tmp_path: Path, kind: str) -> None:
+def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None:
     settings, attributes = CRLF[kind]
     source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
     source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
@@ -478,14 +478,14 @@ def test_line_endings_follow_git(tmp_path: Path, kind: str) -> None:
         commit(repo, {"README.md": NEW})
 
 
-def test_crlf_without_any_rule_stays(tmp_path: Path) -> None:
+def test_crlf_without_conversion_rule_is_preserved(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n"})
     commit(repo, {"a.md": b"# B\r\n"})
     assert files_of(repo) == texts(repo) == {"a.md": b"# B\r\n"}
     check_clean(repo)
 
 
-def test_crlf_in_the_repository_is_left_alone_by_autocrlf(tmp_path: Path) -> None:
+def test_autocrlf_preserves_crlf_in_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n", "b.md": b"# B\n"})
     repo.git("config", "core.autocrlf", "true")
     commit(repo, {"b.md": b"# C\n"})
@@ -494,7 +494,7 @@ def test_crlf_in_the_repository_is_left_alone_by_autocrlf(tmp_path: Path) -> Non
     check_clean(repo)
 
 
-def test_modes_are_kept(tmp_path: Path) -> None:
+def test_file_modes_are_preserved(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path)
     repo.write({"run.md": "#!/bin/sh\n", "private.md": "x\n"})
     (tmp_path / "run.md").chmod(0o750)
@@ -518,9 +518,7 @@ def test_modes_are_kept(tmp_path: Path) -> None:
         ("always", True, True),
     ],
 )
-def test_reflogs_are_written_where_git_would(
-    tmp_path: Path, setting: str | None, bare: bool, logged: bool
-) -> None:
+def test_reflogs_are_written_as_by_git(tmp_path: Path, setting: str | None, bare: bool, logged: bool) -> None:
     repo = (repositories.bare if bare else repositories.unborn)(tmp_path / "repo")
     if setting:
         repo.git("config", "core.logAllRefUpdates", setting)
@@ -535,7 +533,7 @@ def test_reflogs_are_written_where_git_would(
     assert repo.fsck() == ""
 
 
-def test_branches_that_cannot_be(repo: Repo) -> None:
+def test_invalid_branch_name_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic/one")
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     for packed in (False, True):
@@ -553,7 +551,7 @@ def test_branches_that_cannot_be(repo: Repo) -> None:
     check_clean(repo)
 
 
-def test_bad_paths_change_nothing(repo: Repo) -> None:
+def test_invalid_paths_change_nothing(repo: Repo) -> None:
     repo.git("config", "core.symlinks", "true")
     os.symlink("README.md", repo.path / "link.md")
     repo.commit({})
@@ -588,17 +586,17 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("owner", "name", "after"), STEPS)
-@pytest.mark.parametrize("born", [False, True])
-def test_a_failure_before_the_commit_point_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: bool, born: bool
+@pytest.mark.parametrize("has_commit", [False, True])
+def test_failure_before_commit_point_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: bool, has_commit: bool
 ) -> None:
-    repo = (repositories.normal if born else repositories.unborn)(tmp_path)
+    repo = (repositories.normal if has_commit else repositories.unborn)(tmp_path)
     status, held = repo.status(), files_of(repo)
     tip = GitReader(repo.path).tip("main")
     real, calls = getattr(owner, name), iter(range(100))
 
     def fail(self: object, *arguments: object, **named: object) -> object:
-        # The second file fails, so that there is a first to bring back.
+        # The second file fails, so that the first one must be rolled back.
         if name == "write" and next(calls) < 1:
             return real(self, *arguments, **named)
         if after:
@@ -622,9 +620,7 @@ def test_a_failure_before_the_commit_point_changes_nothing(
     check_clean(repo)
 
 
-def test_what_a_person_writes_during_the_publication_stays(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(self: object, name: str) -> None:
         time.sleep(0.01)
         (repo.path / "README.md").write_bytes(b"a person's, just now\n")
@@ -640,7 +636,7 @@ def test_what_a_person_writes_during_the_publication_stays(
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
+def test_user_save_during_file_swap_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     real, saves = prepared.exchange_files, iter(range(1, times + 1))
@@ -660,11 +656,13 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
     check_no_leftovers(repo)
 
 
-def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
+def test_write_to_open_file_during_publication_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (repo.path / "README.md").open("ab", buffering=0) as stream:
-        meanwhile.after(monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n"))
+        call_hooks.run_after_call(
+            monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n")
+        )
         with pytest.raises(WorktreeConflict):
             commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"].endswith(b"logged\n")
@@ -672,16 +670,14 @@ def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
     check_no_leftovers(repo)
 
 
-def test_files_are_replaced_where_two_cannot_change_places(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepared, "exchange_files", lambda one, two: False)
     commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == NEW
     check_clean(repo)
 
 
-def test_messages_name_no_folder_of_the_system(repo: Repo) -> None:
+def test_error_messages_contain_no_absolute_path(repo: Repo) -> None:
     repo.write({"README.md": "mine\n"})
     with pytest.raises(WorktreeConflict) as error:
         commit(repo, {"README.md": NEW})

@@ -1,4 +1,4 @@
-"""Recovery, whatever came between: locks removed by hand, places taken, logs that cannot be written."""
+"""Recovery after changes in between: locks removed by users, occupied paths, unwritable reflogs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def commit(repo: Repo, text: bytes = OURS, *, branch: str = "main", path: str = 
 
 
 def die_in(owner: type, name: str, act: Callable[[], object]) -> None:
-    """Run something in another process, which dies where it would call a method."""
+    """Run a callback in another process, which dies at the call of a method."""
     child = os.fork()
     if not child:
         setattr(owner, name, lambda *arguments, **named: os.kill(os.getpid(), signal.SIGKILL))
@@ -66,7 +66,7 @@ def check_clean(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("log", ["logs/HEAD", "logs/refs/heads/main"])
-def test_a_log_that_cannot_be_written_keeps_nobody_from_writing(repo: Repo, log: str) -> None:
+def test_unwritable_reflog_does_not_block_writes(repo: Repo, log: str) -> None:
     path = repo.path / ".git" / log
     path.unlink()
     path.mkdir()
@@ -83,7 +83,7 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_writing(repo: Repo, log:
     assert repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second
 
 
-def test_an_empty_folder_in_the_place_of_a_log_gives_way(repo: Repo) -> None:
+def test_empty_folder_in_place_of_reflog_is_replaced(repo: Repo) -> None:
     repo.git("branch", "topic")
     (repo.path / ".git/logs/refs/heads/topic").unlink()
     (repo.path / ".git/logs/refs/heads/topic/old").mkdir(parents=True)
@@ -96,11 +96,11 @@ def test_an_empty_folder_in_the_place_of_a_log_gives_way(repo: Repo) -> None:
 @pytest.mark.parametrize(
     "removed", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
 )
-def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed: tuple[str, ...]) -> None:
+def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed: tuple[str, ...]) -> None:
     die_in(BranchRef, "move", lambda: commit(repo))
     for lock in removed:
         (repo.path / ".git" / lock).unlink()
-    assert f"M  {README}\n" in repo.status()  # Git has written its index anew by now
+    assert f"M  {README}\n" in repo.status()  # Git has rewritten its index by now
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_text() == FILES[README]
@@ -110,7 +110,7 @@ def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed:
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
+def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
     die_in(BranchRef, "move", lambda: commit(repo))
     for lock in locks_of(repo):
         (repo.path / ".git" / lock).unlink()
@@ -120,7 +120,7 @@ def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
     assert (repo.path / README).read_bytes() == OURS
 
 
-def test_a_branch_whose_place_was_taken_holds_nobody_up(repo: Repo) -> None:
+def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
     prepared = StagingFolder.make(repo.path / ".git", durable=False)
     prepared.record(Journal("feature/x", repo.head(), "1" * 40))
     repo.git("branch", "feature")
@@ -130,7 +130,7 @@ def test_a_branch_whose_place_was_taken_holds_nobody_up(repo: Repo) -> None:
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_a_journal_of_another_version_is_left_to_that_version(repo: Repo) -> None:
+def test_journal_of_other_version_is_left_alone(repo: Repo) -> None:
     die_in(BranchRef, "move", lambda: commit(repo))
     [folder] = (repo.path / ".git/docyard/pending").iterdir()
     held = locks_of(repo)
@@ -153,7 +153,7 @@ def _sealed(path: Path, text: bytes) -> None:
     path.write_bytes(text + b"\n" + sha256(text).hexdigest().encode() + b"\n")
 
 
-def test_what_cannot_be_done_after_the_commit_is_done_later(
+def test_failed_step_after_commit_is_completed_by_recovery(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:
@@ -170,7 +170,7 @@ def test_what_cannot_be_done_after_the_commit_is_done_later(
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_a_work_tree_that_is_away_is_mended_when_it_is_back(tmp_path: Path) -> None:
+def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
     linked = repositories.linked(main, tmp_path / "linked", "topic")
     main.git("worktree", "lock", str(linked.path))
@@ -185,17 +185,15 @@ def test_a_work_tree_that_is_away_is_mended_when_it_is_back(tmp_path: Path) -> N
     check_clean(main)
 
 
-def test_a_call_that_changes_nothing_waits_for_no_other_writer(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_call_without_changes_waits_for_no_writer(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     with locks.docyard_lock(repo.path / ".git"):
         StagingFolder.make(repo.path / ".git", durable=False)
-        # Whoever waits sleeps, which cannot be done here.
+        # Waiting code sleeps, which is not possible here.
         monkeypatch.setattr(locks, "time", SimpleNamespace(monotonic=time.monotonic))
         recover_if_needed(GitStore(repo.path))
 
 
-def test_a_lock_whose_file_was_removed_locks_nobody_in(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_lock_file_does_not_block_writers(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.1)
     store = GitStore(repo.path)
     with locks.docyard_lock(store.common_dir):
@@ -206,10 +204,10 @@ def test_a_lock_whose_file_was_removed_locks_nobody_in(repo: Repo, monkeypatch: 
     check_clean(repo)
 
 
-def test_a_switch_to_the_branch_that_is_under_way_is_waited_for(
+def test_git_switch_in_progress_is_waited_for(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Git writes the files and the index of a switch first, and HEAD last."""
+    """During a switch, Git writes the files and the index first, and HEAD last."""
     monkeypatch.setattr(locks, "WAIT_FOR_GIT", 60.0)
     repo.commit({"slow.txt": "main\n"})
     repo.git("switch", "-qc", "topic")
@@ -229,9 +227,7 @@ def test_a_switch_to_the_branch_that_is_under_way_is_waited_for(
     assert (repo.path / README).read_bytes() == OURS
 
 
-def test_an_index_lock_that_stays_refuses_other_branches_too(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_index_lock_refuses_other_branches(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
     repo.git("branch", "topic")
     lock = repo.path / ".git" / "index.lock"
@@ -241,7 +237,7 @@ def test_an_index_lock_that_stays_refuses_other_branches_too(
     assert lock.read_bytes() == b"theirs"
 
 
-def test_settings_for_line_ends_are_followed(repo: Repo) -> None:
+def test_recovery_converts_line_endings_as_by_git(repo: Repo) -> None:
     store = GitStore(repo.path)
 
     def write(text: bytes) -> None:
@@ -258,7 +254,7 @@ def test_settings_for_line_ends_are_followed(repo: Repo) -> None:
     assert repo.status() == ""
 
 
-def test_a_head_that_is_a_symbolic_link_is_a_head(repo: Repo) -> None:
+def test_head_as_symbolic_link_is_supported(repo: Repo) -> None:
     head = repo.path / ".git" / "HEAD"
     head.unlink()
     head.symlink_to("refs/heads/main")
@@ -267,22 +263,20 @@ def test_a_head_that_is_a_symbolic_link_is_a_head(repo: Repo) -> None:
     assert (repo.path / README).read_bytes() == OURS
 
 
-def test_a_branch_whose_file_is_a_link_is_refused(repo: Repo) -> None:
+def test_branch_file_that_is_a_link_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic")
     (repo.path / ".git/refs/heads/alias").symlink_to("topic")
     with pytest.raises(RefConflict):
         commit(repo, branch="alias")
 
 
-def test_a_file_that_git_is_to_leave_alone_is_told(repo: Repo) -> None:
+def test_skip_worktree_file_refuses_batch(repo: Repo) -> None:
     repo.git("update-index", "--skip-worktree", README)
     with pytest.raises(WorktreeBusy, match="skip-worktree"):
         commit(repo)
 
 
-def test_words_written_into_the_old_file_after_the_last_look_are_kept(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_late_write_to_old_file_is_saved_as_orig(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = (repo.path / README).open("ab")
     settle = Checkout.settle
 
@@ -297,7 +291,7 @@ def test_words_written_into_the_old_file_after_the_last_look_are_kept(
     assert (repo.path / f"{README}.orig").read_text() == FILES[README] + "a person's last words\n"
 
 
-def test_a_repository_that_a_group_shares(tmp_path: Path) -> None:
+def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     repo.git("config", "core.sharedRepository", "group")
     os.chmod(repo.path / ".git", 0o2775)
@@ -342,8 +336,8 @@ def work_file(**fields: object) -> dict[str, object]:
         {"files": [work_file(new=["../victim", 0o100644])]},
     ],
 )
-def test_a_planted_journal_leads_nowhere(repo: Repo, fields: dict[str, object]) -> None:
-    """A repository may come with a journal in it, and its checksum is no secret."""
+def test_planted_journal_touches_no_outside_file(repo: Repo, fields: dict[str, object]) -> None:
+    """A cloned or copied repository may contain a forged journal with a valid checksum."""
     victim = repo.path.parent / "victim"
     (victim / "empty").mkdir(parents=True)
     (victim / "todo.md").write_text("buy milk\n")
@@ -356,7 +350,7 @@ def test_a_planted_journal_leads_nowhere(repo: Repo, fields: dict[str, object]) 
 
 
 @pytest.mark.parametrize("link", ["logs/HEAD", "logs/refs/heads/main", "logs"])
-def test_a_log_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+def test_reflog_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
     victim = repo.path.parent / "victim"
     victim.mkdir()
     path = repo.path / ".git" / link
@@ -372,7 +366,7 @@ def test_a_log_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
 
 
 @pytest.mark.parametrize("link", ["refs/heads/topic", "docyard", "docyard/pending", "docyard/write.lock"])
-def test_a_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
+def test_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
     victim = repo.path.parent / "victim"
     victim.mkdir()
     path = repo.path / ".git" / link
@@ -383,7 +377,7 @@ def test_a_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
     assert list(victim.iterdir()) == []
 
 
-def test_a_person_who_writes_a_message_on_another_branch_holds_nobody_up(
+def test_open_commit_editor_on_other_branch_blocks_no_write(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
@@ -394,7 +388,7 @@ def test_a_person_who_writes_a_message_on_another_branch_holds_nobody_up(
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_switch_that_comes_in_between_is_brought_along(
+def test_work_tree_switched_during_publication_is_updated(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     repo.git("switch", "-qc", "topic")
@@ -405,7 +399,7 @@ def test_a_switch_that_comes_in_between_is_brought_along(
             repo.git("switch", "-q", "main")
         real(self, name)
         if moment == "after":
-            # As Git does it: HEAD comes last, after what was read before.
+            # As in Git: HEAD is written last.
             (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
     monkeypatch.setattr(BranchRef, "move", move)
@@ -416,7 +410,7 @@ def test_a_switch_that_comes_in_between_is_brought_along(
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_what_a_person_staged_in_the_place_of_a_file_stays(repo: Repo) -> None:
+def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
     def remove() -> None:
         store = GitStore(repo.path)
         batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.signature())
@@ -431,9 +425,7 @@ def test_what_a_person_staged_in_the_place_of_a_file_stays(repo: Repo) -> None:
     assert (repo.path / README / "inside.md").read_text() == "a person's\n"
 
 
-def test_without_its_own_folder_a_writer_gives_its_locks_back(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writer_without_staging_folder_releases_locks(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     def move(self: BranchRef, name: str) -> None:
         shutil.rmtree(repo.path / ".git" / "docyard")
         raise OSError(5, "broken")

@@ -1,6 +1,6 @@
-"""States of a checkout in which nothing is written: a person's changes, and what a person has begun.
+"""States of a checkout that refuse writes: uncommitted changes and unfinished Git operations.
 
-The batch edits README.md and creates made/new.md. A refusal has a code, a reason and what to do, and
+The batch edits README.md and creates made/new.md. A refusal has a code, a reason and a fix, and
 changes no byte of the work tree or of Git's folder.
 """
 
@@ -36,7 +36,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(template: Path, tmp_path: Path) -> Repo:
-    """A copy of one normal repository."""
+    """Return a copy of one normal repository."""
     shutil.copytree(template, tmp_path / "repo")
     repo = Repo(tmp_path / "repo")
     repo.git("update-index", "-q", "--refresh")
@@ -44,7 +44,7 @@ def start(template: Path, tmp_path: Path) -> Repo:
 
 
 def stopped(*arguments: str) -> Callable[[Repo], object]:
-    """A git command that stops in the middle, over two commits that do not fit together."""
+    """Run a git command that stops in the middle, because of two conflicting commits."""
 
     def make(repo: Repo) -> None:
         repo.git("switch", "-q", "-c", "topic")
@@ -81,7 +81,7 @@ def twice_checked_out(repo: Repo) -> None:
 
 
 def work_tree_of_another(repo: Repo) -> None:
-    """A list of work trees that names the folder of someone else's repository."""
+    """Return a list of work trees that contains the folder of another repository."""
     repo.git("switch", "-q", "-c", "elsewhere")
     repo.git("worktree", "add", "-q", "../linked", "main")
     victim = repositories.normal(repo.path.with_name("victim"), FILES)
@@ -89,7 +89,7 @@ def work_tree_of_another(repo: Repo) -> None:
 
 
 def written(files: dict[str, str], *commands: str) -> Callable[[Repo], object]:
-    """Files written by a person, then git commands."""
+    """Write files as a user, then run git commands."""
 
     def make(repo: Repo) -> None:
         repo.write(files)
@@ -100,7 +100,7 @@ def written(files: dict[str, str], *commands: str) -> Callable[[Repo], object]:
 
 
 def replaced_by(make_file: Callable[[Path], object], name: str = "README.md") -> Callable[[Repo], object]:
-    """Something else in the place of a file or a folder."""
+    """Put something else at the path of a file or a folder."""
 
     def make(repo: Repo) -> None:
         path = repo.path / name
@@ -177,7 +177,7 @@ REFUSED: dict[str, tuple[Callable[[Repo], object], str, str]] = {
 
 
 @pytest.mark.parametrize("state", REFUSED)
-def test_a_state_in_which_nothing_is_written(start: Repo, state: str) -> None:
+def test_unsupported_repository_state_refuses_writes(start: Repo, state: str) -> None:
     make, code, reason = REFUSED[state]
     make(start)
     workspace = Workspace.open(start.path, branch="main", durable=False)
@@ -197,14 +197,14 @@ def test_a_state_in_which_nothing_is_written(start: Repo, state: str) -> None:
     assert all_but_objects(start.path.parent) == before
 
 
-# Paths in the commit that hold no document.
+# Paths in the commit that are not documents.
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 
 
 @pytest.fixture
 def odd(start: Repo) -> Repo:
-    """A repository whose commit has links, a submodule and a pointer of Git LFS, all named like documents."""
+    """Return a repository whose commit has links, a submodule and an LFS pointer, named like documents."""
     (start.path / "link.md").symlink_to("README.md")
     (start.path / "folder").symlink_to("guides", target_is_directory=True)
     (start.path / "outside.md").symlink_to("/etc/hostname")
@@ -219,7 +219,7 @@ def odd(start: Repo) -> Repo:
 @pytest.mark.parametrize(
     "path", ["link.md", "outside.md", "folder/setup.md", "part.md", "part.md/README.md", "large.md"]
 )
-def test_what_is_no_document_is_not_read_or_written(odd: Repo, path: str) -> None:
+def test_non_document_is_not_read_or_written(odd: Repo, path: str) -> None:
     workspace = Workspace.open(odd.path, durable=False)
     snapshot = workspace.snapshot()
     with pytest.raises(DocumentNotFound):

@@ -1,7 +1,7 @@
 """Repositories and checkouts of every shape: read and written as Git would.
 
-Each shape is read, written twice, and written again after a person has committed. What must be in the files
-is not computed here: `git checkout-index` says it.
+Each shape is read, written twice, and written again after a user's commit. The expected files are not
+computed here: `git checkout-index` writes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo
-from tests.shapes import FILES, SERVED, Shape, another_file_system, configured, plain
+from tests.repository_shapes import FILES, SERVED, Shape, another_file_system, configured, plain
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -30,7 +30,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(template: Path, tmp_path: Path) -> Repo:
-    """A copy of the normal repository, so that most shapes begin without running git."""
+    """Return a copy of the normal repository, so that most shapes start without running git."""
     shutil.copytree(template, tmp_path / "repo", symlinks=True)
     repo = Repo(tmp_path / "repo")
     repo.git("update-index", "-q", "--refresh")
@@ -38,7 +38,7 @@ def start(template: Path, tmp_path: Path) -> Repo:
 
 
 @pytest.mark.parametrize("make", SERVED, ids=lambda make: make.__name__.replace("_", " "))
-def test_a_shape_that_is_served(start: Repo, make: Callable[[Repo], Shape]) -> None:
+def test_supported_repository_shape_is_served(start: Repo, make: Callable[[Repo], Shape]) -> None:
     shape = make(start)
     try:
         workspace = shape.workspace()
@@ -71,7 +71,7 @@ def write(workspace: Workspace, path: str, text: str, *, create: str, remove: st
 
 
 def a_person_commits(shape: Shape) -> None:
-    """A person adds a line to a document and commits it; in a bare repository by a push."""
+    """Append a line to a document and commit it by git; push it to a bare repository."""
     if shape.files is not None:
         home = shape.repo
     else:
@@ -90,7 +90,7 @@ def a_person_commits(shape: Shape) -> None:
 
 
 def check(shape: Shape, *, added: str, holds: str, lacks: str) -> None:
-    """The branch, the index and the files agree, as the git program sees them, and nothing is left."""
+    """Check by git that branch, index and files agree, and that no leftovers exist."""
     repo, tip = shape.repo, shape.tip()
     assert added in repo.git("show", f"{tip}:README.md")
     listed = repo.git("ls-tree", "-r", "--name-only", "-z", tip).split("\0")
@@ -113,7 +113,7 @@ def check(shape: Shape, *, added: str, holds: str, lacks: str) -> None:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """The bytes of every file that may be tracked; of a link, where it leads. Submodules are left out."""
+    """Return the bytes of every trackable file, and the target of each link, without submodules."""
     found = {}
     for below, folders, names in os.walk(folder):
         folders[:] = [
@@ -127,11 +127,11 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def test_garbage_is_collected_between_writes(start: Repo) -> None:
+def test_git_gc_between_writes_loses_nothing(start: Repo) -> None:
     workspace = plain(start).workspace()
     before = workspace.snapshot()
-    for number, gone in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
-        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=gone)
+    for number, removed in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
+        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed)
         start.git("gc", "-q", "--prune=now")
     assert before.read("README.md").decode() == FILES["README.md"]
     assert [b"Text %d." % number in workspace.snapshot().read("README.md") for number in range(3)] == [

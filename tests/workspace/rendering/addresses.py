@@ -1,4 +1,4 @@
-"""Addresses of a page, as tests see them."""
+"""Addresses of pages in tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 
 class PlainUrls(NamedTuple):
-    """Addresses as the page has them, with the ref in all of them."""
+    """The URLs of pages, each with the ref."""
 
     ref: str = ""
 

@@ -1,4 +1,4 @@
-"""What may stand on a page, told by a parser that knows nothing of how the page was made."""
+"""A checker of pages, by a parser that is independent of the renderer."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ ATTRIBUTES = frozenset({
 VOID = {"br", "hr", "img", "input", "col", "wbr"}
 OWN = re.compile(r"/(doc|raw|folder)/[!-~]*|/|#[!-~]+")
 WEB = re.compile(r"(https?://[^/\\\s]|mailto:.)", re.IGNORECASE)
-# HTML has one element of a name in its tree, and html5lib puts the page around the fragment.
+# The namespace of element names in the tree of html5lib.
 _HTML = "{http://www.w3.org/1999/xhtml}"
 
 
 def problems(html: str) -> list[str]:
-    """What is wrong with the HTML of a page; nothing, if all is well."""
+    """Return the problems in the HTML of a page."""
     tree = html5lib.parseFragment(html, container="article", treebuilder="etree")
     found = [problem for element in tree.iter() if element is not tree for problem in _of(element)]
     ids = [element.get("id") for element in tree.iter() if element.get("id")]
-    found += [f"id {id!r} stands twice" for id in set(ids) if ids.count(id) > 1]
+    found += [f"id {id!r} is duplicate" for id in set(ids) if ids.count(id) > 1]
     balance = _Balance()
     balance.feed(html)
     balance.close()
@@ -41,7 +41,7 @@ def problems(html: str) -> list[str]:
     body = outside.find(f"{_HTML}body")
     children = [] if body is None else [str(child.tag).removeprefix(_HTML) for child in body]
     if children != ["main", "footer"]:
-        found.append(f"it leaves its place: {children}")
+        found.append(f"the page escapes its container: {children}")
     return found
 
 
@@ -59,12 +59,12 @@ def _of(element: ElementTree.Element) -> list[str]:
     if source is not None and not (OWN.fullmatch(source) and source.startswith("/raw/")):
         found.append(f"src {source!r}")
     if name == "input" and (element.get("type"), element.get("disabled")) != ("checkbox", ""):
-        found.append("an input that is no checkbox")
+        found.append("an input that is not a checkbox")
     return found
 
 
 class _Balance(HTMLParser):
-    """Each tag that opens is closed in its place, and none other."""
+    """A check that start and end tags are balanced."""
 
     def __init__(self) -> None:
         super().__init__()

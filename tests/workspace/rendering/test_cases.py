@@ -40,7 +40,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 @loop_over(("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES])
-def test_cases(snapshot: Snapshot, number: int, case: Case) -> None:
+def test_document_is_rendered_as_in_the_example(snapshot: Snapshot, number: int, case: Case) -> None:
     options = RenderOptions(math="math" in case.name, mermaid="diagrams" in case.name)
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html
     assert html.strip("\n") == case.fences["html"].strip("\n")

@@ -1,4 +1,4 @@
-"""Whatever a document says, its page holds nothing that runs, loads from elsewhere or leaves its place."""
+"""Pages of adversarial documents run no scripts, load nothing from elsewhere, and stay in their container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import repositories
 from tests.browser.hostile_documents import hostile_documents, vectors
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
@@ -45,7 +45,7 @@ def test_adversarial_texts_are_rendered_safely() -> None:
 
 
 def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
-    """But for what HTML itself reads as an attribute or a comment that never ends."""
+    """Except after an attribute or a comment that is never closed."""
     lost = {
         text
         for path, text in DOCUMENTS.items()
@@ -66,13 +66,13 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=scale_examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_mixed_texts_are_rendered_safely(text: str) -> None:
     assert problems(render_text(text, urls=URLS)) == []
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=scale_examples(25))
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), min_size=4, max_size=4))
 def test_mixed_documents_are_rendered_safely(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]

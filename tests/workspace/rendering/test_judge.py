@@ -1,4 +1,4 @@
-"""The judge sees what may not stand on a page."""
+"""The checker reports HTML that is not permitted on a page."""
 
 from __future__ import annotations
 

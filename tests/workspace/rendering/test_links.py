@@ -1,4 +1,4 @@
-"""Addresses as authors write them, judged before the last gate: only those of the web lead anywhere."""
+"""Destinations before the sanitizer: only those of the web become links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.workspace.rendering.addresses import PlainUrls
 from workspace.rendering.links import LinkRenderer, RenderedLink
 
 
-def judged() -> LinkRenderer:
+def make_renderer() -> LinkRenderer:
     return LinkRenderer(None, "a.md", PlainUrls(), None, is_page=False)
 
 
@@ -23,7 +23,7 @@ def judged() -> LinkRenderer:
     ],
 )
 def test_unsafe_destination_has_no_link(written: str) -> None:
-    assert judged().link(written) == judged().image(written) == RenderedLink(None)
+    assert make_renderer().link(written) == make_renderer().image(written) == RenderedLink(None)
 
 
 @loop_over(
@@ -36,5 +36,5 @@ def test_unsafe_destination_has_no_link(written: str) -> None:
     ],
 )
 def test_external_link_has_the_external_class(written: str, href: str) -> None:
-    found = judged().link(written)
+    found = make_renderer().link(written)
     assert (found.href, found.kind) == (href, "external")

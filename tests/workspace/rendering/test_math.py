@@ -1,4 +1,4 @@
-"""Formulas: made by the library, sanitized with the page."""
+"""Formulas: converted by the library, sanitized with the page."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from workspace.rendering import sanitizer
 from workspace.rendering.sanitizer import MAX_FORMULAS, MAX_LENGTH, Formulas, sanitize
 
 
-def shown(source: str, *, is_block: bool = False) -> str:
+def render_formula(source: str, *, is_block: bool = False) -> str:
     return sanitize(Formulas().write(source, is_block=is_block), math=True)
 
 
-def test_a_formula_is_mathml() -> None:
-    assert shown("a^2") == '<math display="inline"><mrow><msup><mi>a</mi><mn>2</mn></msup></mrow></math>'
+def test_formula_is_rendered_as_mathml() -> None:
+    assert (
+        render_formula("a^2")
+        == '<math display="inline"><mrow><msup><mi>a</mi><mn>2</mn></msup></mrow></math>'
+    )
 
 
-def test_operators_are_characters() -> None:
-    assert "<mo>=</mo>" in shown("a=b")
-    assert "<mo>&lt;</mo>" in shown("a<b")
-    assert "<mo>∑</mo>" in shown(r"\sum", is_block=True)
+def test_operators_are_rendered_as_characters() -> None:
+    assert "<mo>=</mo>" in render_formula("a=b")
+    assert "<mo>&lt;</mo>" in render_formula("a<b")
+    assert "<mo>∑</mo>" in render_formula(r"\sum", is_block=True)
 
 
 @loop_over(
@@ -41,7 +44,7 @@ def test_operators_are_characters() -> None:
     ids=lambda source: source[:12],
 )
 def test_formula_contains_no_markup_of_its_source(source: str) -> None:
-    html = shown(source, is_block=True)
+    html = render_formula(source, is_block=True)
     for mark in ("<img", "<script", "href", "style=", 'onclick="', "class="):
         assert mark not in html.replace(source.replace("&", "&amp;").replace("<", "&lt;"), "")
 

@@ -1,4 +1,4 @@
-"""Files as they are: only what a browser can do no harm with is shown by it."""
+"""Raw files: browsers display only harmless types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     ],
     ids=lambda value: value.encode("ascii", "replace").decode(),
 )
-def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: str) -> None:
+def test_raw_file_has_content_type_and_disposition(
+    snapshot: Snapshot, path: str, content_type: str, disposition: str
+) -> None:
     found = read_raw_file(snapshot, path)
     assert isinstance(found, RawFile)
     assert (found.data, found.content_type, found.disposition) == (FILES[path], content_type, disposition)
@@ -72,7 +74,7 @@ def test_missing_or_excluded_file_is_refused(snapshot: Snapshot, path: str) -> N
         read_raw_file(snapshot, path)
 
 
-def test_a_file_that_is_too_large(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_raw_file_over_the_limit_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setattr(sys.modules[raw_module.__module__], "MAX_BYTES", 10)

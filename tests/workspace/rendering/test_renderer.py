@@ -1,4 +1,4 @@
-"""What rendering gives beside HTML: outlines, notes, sections, words; and what is kept."""
+"""Results of the renderer: outlines, notes, sections, texts, and the cache."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_document_without_heading_has_no_title(repo: Repo) -> None:
     assert (rendered.title, rendered.shows_title, rendered.html) == ("no-title", False, "<p>x</p>\n")
 
 
-def test_no_such_document(repo: Repo) -> None:
+def test_missing_document_is_an_error(repo: Repo) -> None:
     with pytest.raises(DocumentNotFound):
         render(read(repo), "gone.md", urls=URLS)
 
@@ -124,7 +124,7 @@ def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     assert len(rendered.html) < MAX_BYTES + 100
 
 
-def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renderer, "MAX_LINES", 50)
     repo = repositories.normal(
         tmp_path / "repo",

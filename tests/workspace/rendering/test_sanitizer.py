@@ -1,4 +1,4 @@
-"""Whatever the rules before it let through, the sanitizer lets out nothing that runs or loads."""
+"""The sanitizer removes everything that runs or loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Document types: built in, and the workspace's own."""
+"""Document types: the built-in ones, and those of the workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def types(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def test_a_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
+def test_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
     before = types(repo)
     repo.commit(OWN)
     assert read_type_named(types(repo), "note").sections[0].title == "Body"
@@ -31,12 +31,12 @@ def test_a_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
         read_type_named(before, "note")
 
 
-def test_a_type_of_the_workspace_replaces_a_built_in_one(repo: Repo) -> None:
+def test_type_of_the_workspace_replaces_a_built_in_one(repo: Repo) -> None:
     repo.commit({path.replace("note", "runbook"): text for path, text in OWN.items()})
     assert read_type_named(types(repo), "runbook").title == "Note"
 
 
-def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> None:
+def test_broken_type_is_an_error_and_leaves_other_types(repo: Repo) -> None:
     repo.commit(
         {
             ".docyard/templates/half/type.toml": "title = 1\n",
@@ -62,7 +62,7 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
         read_type_named(types(repo), "half")
 
 
-def test_an_unknown_type_is_answered_with_the_nearest(repo: Repo) -> None:
+def test_unknown_type_error_suggests_the_nearest(repo: Repo) -> None:
     with pytest.raises(UnknownType) as caught:
         read_type_named(types(repo), "api_spek")
     assert "api_spec" in caught.value.fix

@@ -1,4 +1,4 @@
-"""What is listed of a tree is bounded: a few objects can hold more paths than any memory."""
+"""The listing of a tree is bounded, because a few objects can hold more paths than memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from workspace.snapshot import snapshot
 from workspace.snapshot.snapshot import Listing, TooManyFiles
 
 
-def nested(repo: Repo, name: str, depth: int) -> str:
-    """A tree of ten entries a level, which all lead to the same tree below: 10 ** depth paths."""
+def make_nested_tree(repo: Repo, name: str, depth: int) -> str:
+    """Return a tree of ten entries a level, all of the same subtree: 10 ** depth paths."""
     made = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"],
         cwd=repo.path,
@@ -34,13 +34,13 @@ def nested(repo: Repo, name: str, depth: int) -> str:
 
 
 @pytest.mark.parametrize(("name", "limit"), [("a.md", "MAX_DOCUMENTS"), ("a.txt", "MAX_FILES")])
-def test_a_tree_of_shared_folders_is_refused(
+def test_tree_of_too_many_shared_folders_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
 ) -> None:
     repo = unborn(tmp_path / "bomb")
     git, config = GitReader(repo.path), WorkspaceConfig()
-    assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
+    assert len(Listing.of(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
     monkeypatch.setattr(snapshot, limit, 1_000)
-    assert len(Listing.of(git, nested(repo, "a.md", 3), config).documents) == 1_000
+    assert len(Listing.of(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
     with pytest.raises(TooManyFiles, match="more than 1,000"):
-        Listing.of(git, nested(repo, name, 12), config)
+        Listing.of(git, make_nested_tree(repo, name, 12), config)

@@ -1,4 +1,4 @@
-"""Snapshots: a commit that can be read, and nothing that was not committed."""
+"""Snapshots: the committed state, without uncommitted changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_unborn_branch_is_an_empty_workspace(tmp_path: Path) -> None:
         empty.document("README.md")
 
 
-def test_links_and_submodules_are_no_documents(repo: Repo, tmp_path: Path) -> None:
+def test_symbolic_links_and_submodules_are_not_documents(repo: Repo, tmp_path: Path) -> None:
     os.symlink("README.md", repo.path / "link.md")
     other = repositories.normal(tmp_path / "other")
     repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.path), "sub.md")
@@ -53,7 +53,7 @@ def test_links_and_submodules_are_no_documents(repo: Repo, tmp_path: Path) -> No
             now.document(path)
 
 
-def test_only_commits_are_read(repo: Repo) -> None:
+def test_uncommitted_changes_are_not_read(repo: Repo) -> None:
     repo.write({"README.md": "# Changed\n", "new.md": "# New\n"})
     now = snapshot(repo)
     assert now.document("README.md").title == "Example"
@@ -61,7 +61,7 @@ def test_only_commits_are_read(repo: Repo) -> None:
         now.document("new.md")
 
 
-def test_what_is_not_found_is_answered_with_the_nearest(repo: Repo) -> None:
+def test_unknown_document_error_suggests_the_nearest(repo: Repo) -> None:
     now = snapshot(repo)
     for path, candidates in (("guides/setpu.md", ["guides/setup.md"]), ("guides", ["guides/deep/only.md"])):
         with pytest.raises(DocumentNotFound) as caught:
@@ -75,35 +75,35 @@ def test_what_is_not_found_is_answered_with_the_nearest(repo: Repo) -> None:
         assert len(caught.value.message) < 300
 
 
-def test_settings_say_what_is_a_document(repo: Repo) -> None:
+def test_settings_select_the_documents(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nexclude = ["deep"]\n'})
     assert list(snapshot(repo).documents) == ["guides/setup.md"]
-    with pytest.raises(DocumentNotFound, match="no document of this workspace"):
+    with pytest.raises(DocumentNotFound, match="not a document of this workspace"):
         snapshot(repo).document("README.md")
 
 
-def test_settings_that_a_commit_leaves_as_they_are_are_not_read_again(repo: Repo) -> None:
+def test_unchanged_settings_are_not_read_again(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\n'})
     before = snapshot(repo).config
-    repo.commit({"guides/setup.md": "# Anew\n"})
+    repo.commit({"guides/setup.md": "# Again\n"})
     assert snapshot(repo).config is before
     repo.commit({"docyard.toml": 'root = "other"\n'})
     assert snapshot(repo).config.root == "other"
 
 
-def test_settings_that_cannot_be_read_are_said(repo: Repo) -> None:
+def test_invalid_settings_are_an_error(repo: Repo) -> None:
     repo.commit({"docyard.toml": "root = ["})
     with pytest.raises(InvalidConfig):
         snapshot(repo).document("README.md")
 
 
-def test_a_document_over_the_limit_is_not_read(repo: Repo) -> None:
+def test_document_over_the_limit_is_refused(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
     with pytest.raises(LimitExceeded):
         snapshot(repo).document("big.md")
 
 
-def test_changed_documents(repo: Repo) -> None:
+def test_changed_documents_are_listed_between_two_snapshots(repo: Repo) -> None:
     before = snapshot(repo)
     repo.git("mv", "guides/setup.md", "moved.md")
     repo.commit({"README.md": "# Other\n", "x.txt": "no"})
@@ -121,7 +121,7 @@ def test_changed_documents(repo: Repo) -> None:
     ]
 
 
-def test_a_listing_is_made_from_an_earlier_one(repo: Repo) -> None:
+def test_listing_is_derived_from_an_earlier_one(repo: Repo) -> None:
     latest = snapshot(repo)
     assert latest.documents
     for number in range(5):
@@ -129,12 +129,12 @@ def test_a_listing_is_made_from_an_earlier_one(repo: Repo) -> None:
         latest = snapshot(repo, latest)
         if number % 2:
             assert f"{number}.md" in latest.documents
-        # However many snapshots were never listed, at most one earlier one is kept alive.
+        # At most one earlier snapshot is referenced, even if many were never listed.
         assert latest._previous is None or latest._previous._previous is None
     assert dict(latest.documents) == dict(snapshot(repo).documents)
 
 
-def test_the_cache_is_bounded_by_bytes(repo: Repo) -> None:
+def test_document_cache_is_bounded_by_bytes(repo: Repo) -> None:
     repo.commit({f"{number}.md": "x" * 10_000 for number in range(10)} | {"big.md": "x" * 60_000})
     cache = DocumentCache(50_000)
     now = Snapshot(GitReader(repo.path), repo.head(), cache)
@@ -154,7 +154,7 @@ DECLARED = "[taxonomy.language]\n"
 GO, JAVA = "[metadata]\nlanguage = 'go'\n", "[metadata]\nlanguage = 'java'\n"
 
 
-def test_manifests_are_listed_beside_the_documents(repo: Repo) -> None:
+def test_manifests_are_listed_separately_from_documents(repo: Repo) -> None:
     repo.commit({"docyard.toml": DECLARED, ".taxonomy.toml": GO, "guides/.taxonomy.toml": JAVA})
     os.symlink(".taxonomy.toml", repo.path / "guides" / "deep" / ".taxonomy.toml")
     first = snapshot(repo)
@@ -173,7 +173,7 @@ def test_manifests_are_listed_beside_the_documents(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
-def test_the_values_of_a_document_are_found_with_and_without_a_listing(repo: Repo, is_listed: bool) -> None:
+def test_taxonomy_values_are_equal_with_and_without_a_listing(repo: Repo, is_listed: bool) -> None:
     repo.commit({"docyard.toml": DECLARED, ".taxonomy.toml": GO, "guides/.taxonomy.toml": JAVA})
     now = snapshot(repo)
     if is_listed:
@@ -185,7 +185,7 @@ def test_the_values_of_a_document_are_found_with_and_without_a_listing(repo: Rep
     assert not is_listed or now.manifest_problems() == []
 
 
-def test_a_manifest_that_cannot_be_used_says_nothing_and_is_told_of(
+def test_invalid_manifest_sets_no_values_and_is_reported(
     repo: Repo, caplog: pytest.LogCaptureFixture
 ) -> None:
     repo.commit(
@@ -198,7 +198,7 @@ def test_a_manifest_that_cannot_be_used_says_nothing_and_is_told_of(
     )
     for _ in range(2):  # as each new commit does
         now = snapshot(repo)
-        # It still keeps the one above from having a say.
+        # An invalid manifest still overrides the one above it.
         assert now.taxonomy.values("guides/setup.md", {}) == {}
     assert [record.getMessage()[:30] for record in caplog.records] == ["guides/.taxonomy.toml, line 3:"]
     assert [(error.details["path"], error.details["line"]) for error in now.manifest_problems()] == [
@@ -207,7 +207,7 @@ def test_a_manifest_that_cannot_be_used_says_nothing_and_is_told_of(
     ]
 
 
-def test_settings_that_select_alike_need_no_new_listing(repo: Repo) -> None:
+def test_settings_with_equal_selection_need_no_new_listing(repo: Repo) -> None:
     first = snapshot(repo)
     assert first.documents
     repo.commit({"docyard.toml": DECLARED, "x.md": "# X\n"})

@@ -1,4 +1,4 @@
-"""A home of its own, and clones of a bare repository that is reached in each way."""
+"""Fixtures: an empty home folder, and clones of a bare repository over each transport."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRANSPORTS = ("file", "git", "http", "ssh")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home with nothing in it, for libgit2 too, which looks for it once in a process."""
+    """Set an empty home folder, for libgit2 too, which reads it once per process."""
     folder = tmp_path / "home"
     folder.mkdir()
     for name in ("HOME", "USERPROFILE"):
@@ -37,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @dataclass
 class Site:
-    """A bare repository `there`, how it is reached, and a clone of it `here` whose `origin` it is."""
+    """A bare repository `there`, its URL, and a clone `here` with it as `origin`."""
 
     there: Repo
     here: Repo
@@ -49,16 +49,16 @@ class Site:
     def sync(
         self, *, fetch: bool = True, push: bool = True, choose: ChooseResolutions | None = None
     ) -> SyncResult:
-        """Synchronise the clone."""
+        """Synchronize the clone."""
         workspace = Workspace.open(self.here.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)
 
     def point_to(self, port: int) -> None:
-        """Have the clone go through another port."""
+        """Make the clone use another port."""
         self.here.git("remote", "set-url", "origin", self.url.replace(str(self.port), str(port)))
 
     def elsewhere(self, files: dict[str, str], message: str = "From elsewhere") -> str:
-        """A commit that another person has pushed."""
+        """Commit and push as another user, and return the commit."""
         other = self.folder / "other"
         if not other.exists():
             self.there.git("clone", "-q", str(self.there.path), str(other))
@@ -71,18 +71,18 @@ class Site:
         return commit
 
     def tip(self) -> str:
-        """Where the remote's branch is."""
+        """Return the commit of the remote's branch."""
         return self.there.git("rev-parse", "main").strip()
 
     def locks(self) -> list[str]:
-        """Lock files that were left in the clone, less Docyard's own, which are never removed."""
+        """Return the lock files left in the clone, without Docyard's own, which are never removed."""
         own = ("write.lock", "sync.lock")
         return [str(path) for path in (self.here.path / ".git").rglob("*.lock") if path.name not in own]
 
 
 @contextmanager
 def site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
-    """A site that is reached by a transport."""
+    """Yield a site for a transport."""
     served = folder / "served"
     served.mkdir()
     there = repositories.bare(served / "docs.git")
@@ -122,20 +122,20 @@ def _cloned(there: Repo, folder: Path, url: str, access: Access, port: int | Non
 
 @pytest.fixture(params=TRANSPORTS)
 def everywhere(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
-    """A site, reached in each way, one after the other."""
+    """Yield a site for each transport."""
     with site(request.param, tmp_path, home) as made:
         yield made
 
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS[1:])])
 def reached(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
-    """A site that is a folder; in the slow tests, reached in each other way too."""
+    """Yield a site in a folder; in slow tests, also one for each other transport."""
     with site(request.param, tmp_path, home) as made:
         yield made
 
 
 @pytest.fixture
 def folder_site(tmp_path: Path, home: Path) -> Iterator[Site]:
-    """A site that is a folder."""
+    """Yield a site in a folder."""
     with site("file", tmp_path, home) as made:
         yield made

@@ -1,7 +1,7 @@
-"""A proxy that goes away in the middle, in a process of its own.
+"""A TCP proxy that cuts connections, in its own process.
 
-In the tests' own process it would share numbers of files with what is tested: a thread that waits in `accept`
-waits at a number, and takes the connections of whatever has that number later.
+In the test process it would share file descriptors with the tested code: a thread that blocks in `accept`
+waits on a descriptor number, and would accept connections of a later socket with that number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[3]
 
 
 class Proxy:
-    """Stands between a client and a server, until the end of the `with`."""
+    """A proxy between a client and a server, until the end of the `with`."""
 
     def __init__(self, target: int) -> None:
         self._process = subprocess.Popen(
@@ -43,19 +43,19 @@ class Proxy:
         self._process.communicate()
 
     def cut(self, after: int | None, *, upward: bool = False, silent: bool = False) -> None:
-        """Close new connections when they have passed so many bytes in all, to the client or `upward`.
+        """Close new connections after so many bytes in total, to the client or `upward`.
 
-        None lets everything pass. With `silent` nothing more is said, and nothing closed.
+        None forwards everything. With `silent`, connections stay open, and no further byte is forwarded.
         """
-        self._ask({"after": after, "upward": upward, "silent": silent})
+        self._request({"after": after, "upward": upward, "silent": silent})
 
     def passed(self, *, upward: bool) -> int:
-        """How many bytes have passed since the last `cut`."""
-        return self._ask({"passed": upward})
+        """Return the number of bytes forwarded since the last `cut`."""
+        return self._request({"passed": upward})
 
-    def _ask(self, question: dict[str, int | bool | None]) -> int:
+    def _request(self, request: dict[str, int | bool | None]) -> int:
         assert self._process.stdin is not None
-        print(json.dumps(question), file=self._process.stdin, flush=True)
+        print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
 
     def _answer(self) -> int:
@@ -65,15 +65,15 @@ class Proxy:
 
 @dataclass
 class Rule:
-    """What becomes of the connections that begin while it holds."""
+    """The treatment of connections that begin while the rule is active."""
 
     after: int | None = None
     upward: bool = False
     silent: bool = False
     passed: list[int] = field(default_factory=lambda: [0, 0])
 
-    def carry(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
-        """Pass on what comes from one end to the other."""
+    def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
+        """Forward bytes from one end to the other."""
         with suppress(OSError):
             while data := source.recv(4096):
                 if self.after is not None and upward == self.upward:
@@ -96,7 +96,7 @@ class Rule:
 
 
 class Relay:
-    """The proxy in its process."""
+    """The proxy within its process."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -104,23 +104,23 @@ class Relay:
         self.listener = socket.create_server((HOST, 0))
 
     def accept(self) -> None:
-        """Take connections, for ever."""
+        """Accept connections until the process ends."""
         while True:
             client, _ = self.listener.accept()
             rule = self.rule
             server = socket.create_connection((HOST, self.target))
             for ends in ((client, server, True), (server, client, False)):
-                threading.Thread(target=rule.carry, args=ends, daemon=True).start()
+                threading.Thread(target=rule.forward, args=ends, daemon=True).start()
 
     def obey(self) -> None:
-        """Do what is asked, and answer each question with a number."""
+        """Execute each request from standard input, and print a number as its result."""
         print(self.listener.getsockname()[1], flush=True)
         for line in sys.stdin:
-            question = json.loads(line)
-            if "passed" in question:
-                print(self.rule.passed[question["passed"]], flush=True)
+            request = json.loads(line)
+            if "passed" in request:
+                print(self.rule.passed[request["passed"]], flush=True)
             else:
-                self.rule = Rule(**question)
+                self.rule = Rule(**request)
                 print(0, flush=True)
 
 

@@ -22,19 +22,19 @@ SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
 def git_environment() -> dict[str, str]:
-    """The environment of a server: none of the user's configuration."""
+    """Return the environment of a server, without the user's configuration."""
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C"}
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """Return an unused port."""
     with closing(socket.socket()) as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a server listens."""
+    """Block until a server listens."""
     for _ in range(400):
         with suppress(OSError), closing(socket.create_connection((HOST, port), 1)):
             return
@@ -45,7 +45,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
-    """A server's port, until the end of the test."""
+    """Yield a server's port, and stop the server at the end of the test."""
     try:
         wait_for(port, process)
         yield port
@@ -56,10 +56,10 @@ def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
 
 @contextmanager
 def daemon(folder: Path) -> Iterator[str]:
-    """Git's own daemon, which takes pushes from everyone; the base of the URLs of a folder's repositories."""
+    """Run `git daemon` with anonymous push, and yield the base URL of a folder's repositories."""
     port = free_port()
     program = Path(subprocess.check_output(["git", "--exec-path"], text=True).strip(), "git-daemon")
-    if not program.exists():  # some systems have it in a package of its own
+    if not program.exists():  # some systems have it in a separate package
         pytest.skip("git-daemon is not installed")
     arguments = ["--reuseaddr", f"--listen={HOST}", f"--port={port}", f"--base-path={folder}", "--export-all"]
     process = subprocess.Popen(
@@ -74,7 +74,7 @@ def daemon(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
-    """`git http-backend` behind a small server that asks for a token; the base of URLs."""
+    """Run `git http-backend` behind a small server that requires a token, and yield the base URL."""
 
     class Backend(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -124,11 +124,11 @@ def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 self.send_header(name.decode(), value.decode())
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            with suppress(OSError):  # who asked may have gone
+            with suppress(OSError):  # the client may have disconnected
                 self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer((HOST, 0), Backend)
     server.daemon_threads = True
@@ -143,7 +143,7 @@ def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
 
 @contextmanager
 def ssh(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
-    """A local sshd that lets one key in, `home/.ssh/id_ed25519`, and is known there; user and port."""
+    """Run a local sshd that accepts the key `home/.ssh/id_ed25519`; yield user and port."""
     keys = home / ".ssh"
     keys.mkdir(mode=0o700, exist_ok=True)
     own = folder / "sshd"

@@ -1,4 +1,4 @@
-"""The discussion and the branches of proposals travel beside the served branch, both ways."""
+"""The discussion and the proposal branches are synced with the served branch, in both directions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IDS = ("k3v7m2qa", "t9w4x8zb")
 
 @pytest.fixture
 def other(folder_site: Site, tmp_path: Path) -> Repo:
-    """Another clone of the remote, that also synchronises."""
+    """Return another clone of the remote that also synchronizes."""
     folder_site.there.git("clone", "-q", str(folder_site.there.path), str(tmp_path / "second"))
     repo = Repo(tmp_path / "second")
     repo.git("config", "user.name", repositories.NAME)
@@ -35,7 +35,7 @@ def other(folder_site: Site, tmp_path: Path) -> Repo:
 
 
 def propose(repo: Repo, id: str, files: dict[str, str]) -> str:
-    """Open a proposal with one commit; its branch."""
+    """Open a proposal with one commit, and return its branch."""
     branch = build_branch_name(id, "Change it")
     base = repo.git("rev-parse", "main").strip()
     edit(repo, branch, files, start=base)
@@ -45,20 +45,20 @@ def propose(repo: Repo, id: str, files: dict[str, str]) -> str:
 
 
 def edit(repo: Repo, branch: str, files: dict[str, str], start: str | None = None) -> str:
-    """A commit on a branch; the work tree is back on main afterwards."""
+    """Commit on a branch, and switch back to main."""
     repo.git("checkout", "-q", *(["-b", branch, start] if start else [branch]))
     commit = repo.commit(files)
     repo.git("checkout", "-q", "main")
     return commit
 
 
-def say(repo: Repo, id: str, text: str) -> None:
+def comment(repo: Repo, id: str, text: str) -> None:
     log = EventLog(GitStore(repo.path), durable=False)
     log.append(id, [Commented(text)], ANA, tool="test", client="test")
 
 
-def words(repo: Repo) -> dict[str, list[str]]:
-    """What is said of each proposal that a repository shows, and that it is open there."""
+def comments(repo: Repo) -> dict[str, list[str]]:
+    """Return the comments of each proposal in a repository, all of which are open."""
     git = GitStore(repo.path)
     discussion = EventLog(git).read()
     return {
@@ -82,61 +82,61 @@ def of(found: SyncResult, branch: str) -> SyncedBranch:
 
 
 @pytest.mark.process
-def test_words_and_branches_travel_everywhere(everywhere: Site) -> None:
+def test_discussion_and_branches_are_synced_to_all_clones(everywhere: Site) -> None:
     made = everywhere
     branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
-    say(made.here, IDS[0], "Here.")
+    comment(made.here, IDS[0], "Here.")
     found = made.sync()
     assert {one.branch: (one.state, one.done) for one in found.other_branches} == {
         DISCUSSION: (SyncState.UP_TO_DATE, ("pushed",)),
         branch: (SyncState.UP_TO_DATE, ("pushed",)),
     }
-    # A fresh clone by git shows it with its words, before and after it synchronises itself.
+    # A fresh clone by git shows the proposal with its comments, before and after it synchronizes.
     fresh = Repo(made.folder / "fresh")
     made.there.git("clone", "-q", str(made.there.path), str(fresh.path))
-    assert words(fresh) == {IDS[0]: ["Here."]}
+    assert comments(fresh) == {IDS[0]: ["Here."]}
     assert synced(fresh).state is SyncState.UP_TO_DATE
-    assert words(fresh) == {IDS[0]: ["Here."]}
+    assert comments(fresh) == {IDS[0]: ["Here."]}
     assert made.there.fsck() == ""
 
 
-def test_what_was_said_in_two_clones_comes_together(folder_site: Site, other: Repo) -> None:
+def test_discussions_of_two_clones_are_merged(folder_site: Site, other: Repo) -> None:
     propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
     synced(other)
-    say(folder_site.here, IDS[0], "Here.")
-    say(other, IDS[0], "There.")
+    comment(folder_site.here, IDS[0], "Here.")
+    comment(other, IDS[0], "There.")
     propose(other, IDS[1], {"b.md": "# B\n"})
     synced(other)
     assert of(folder_site.sync(), DISCUSSION).done == ("merged", "pushed")
     synced(other)
-    assert words(folder_site.here) == words(other) == {IDS[0]: ["Here.", "There."], IDS[1]: []}
+    assert comments(folder_site.here) == comments(other) == {IDS[0]: ["Here.", "There."], IDS[1]: []}
     assert folder_site.here.git("rev-parse", DISCUSSION) == other.git("rev-parse", DISCUSSION)
 
 
-def test_a_file_that_stands_where_words_are_gives_way(folder_site: Site, other: Repo) -> None:
+def test_file_in_place_of_events_is_replaced(folder_site: Site, other: Repo) -> None:
     other.git("checkout", "-q", "--orphan", "planted")
     other.git("rm", "-rqf", ".")
     other.commit({IDS[0]: "no folder\n"})
     other.git("push", "-q", "origin", f"planted:{DISCUSSION}")
     other.git("checkout", "-q", "-f", "main")
-    folder_site.sync()  # follows it
+    folder_site.sync()  # is fast-forwarded
     other.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION}")
     folder_site.there.git("update-ref", "-d", f"refs/heads/{DISCUSSION}")
     propose(other, IDS[0], {"a.md": "# A\n"})
-    say(other, IDS[0], "Whole.")
+    comment(other, IDS[0], "Whole.")
     synced(other)
-    say(folder_site.here, IDS[1], "Mine.")
+    comment(folder_site.here, IDS[1], "Mine.")
     folder_site.sync()
     folder_site.sync(fetch=False)
     synced(other)
     for repo in (folder_site.here, other):
-        assert words(repo) == {IDS[0]: ["Whole."]}
+        assert comments(repo) == {IDS[0]: ["Whole."]}
         folders = repo.git("ls-tree", DISCUSSION).splitlines()
         assert [line.split()[1] for line in folders] == ["tree", "tree"]
 
 
-def test_a_proposal_goes_on_in_both_clones(folder_site: Site, other: Repo) -> None:
+def test_proposal_edited_in_both_clones_is_synced(folder_site: Site, other: Repo) -> None:
     branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\n## One\n\n1\n\n## Two\n\n2\n"})
     folder_site.sync()
     synced(other)
@@ -152,7 +152,7 @@ def test_a_proposal_goes_on_in_both_clones(folder_site: Site, other: Repo) -> No
     assert {"a.md", "b.md", "c.md", "d.md"} <= set(listed)
 
 
-def test_a_proposal_in_conflict_is_left_and_keeps_nothing_else(folder_site: Site, other: Repo) -> None:
+def test_proposal_in_conflict_does_not_block_other_branches(folder_site: Site, other: Repo) -> None:
     branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\nText.\n"})
     folder_site.sync()
     synced(other)
@@ -168,27 +168,27 @@ def test_a_proposal_in_conflict_is_left_and_keeps_nothing_else(folder_site: Site
     assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 1)
 
 
-def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -> None:
+def test_deleted_and_rewritten_branches_need_decision_until_merged(folder_site: Site, other: Repo) -> None:
     branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
     first = folder_site.here.git("rev-parse", branch).strip()
-    # Rewritten there: nothing is followed, nothing brought back.
+    # Rewritten in the remote: nothing is fast-forwarded and nothing restored.
     main = folder_site.there.git("rev-parse", "main").strip()
     folder_site.there.git("update-ref", f"refs/heads/{branch}", main)
     for _ in range(2):
         found = of(folder_site.sync(), branch)
         assert (found.state, found.commit, found.is_on_remote) == (SyncState.FORCE_PUSHED, first, True)
-    # Deleted there: ours is left, and the remote has it no more.
+    # Deleted in the remote: our branch stays, and is not pushed again.
     folder_site.there.git("update-ref", "-d", f"refs/heads/{branch}")
     found = of(folder_site.sync(), branch)
     assert (found.state, found.is_on_remote, found.needs_decision) == (SyncState.FORCE_PUSHED, False, True)
     assert branch not in folder_site.there.git("branch", "--list", "proposals/*")
-    # Merged, so that nobody misses it.
+    # Merged, so that no commit is lost.
     folder_site.here.git("merge", "-q", "--no-edit", branch)
     assert not of(folder_site.sync(), branch).needs_decision
 
 
-def test_a_branch_deleted_here_stays_there(folder_site: Site) -> None:
+def test_locally_deleted_branch_stays_in_remote(folder_site: Site) -> None:
     branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
     folder_site.here.git("branch", "-q", "-D", branch)
@@ -197,19 +197,19 @@ def test_a_branch_deleted_here_stays_there(folder_site: Site) -> None:
     assert branch in folder_site.there.git("branch", "--list", "proposals/*")
 
 
-def test_words_that_were_taken_back_there_are_kept_here(folder_site: Site) -> None:
+def test_events_removed_in_remote_are_preserved_locally(folder_site: Site) -> None:
     propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
-    say(folder_site.here, IDS[0], "Secret.")
+    comment(folder_site.here, IDS[0], "Secret.")
     folder_site.sync()
     folder_site.there.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
     found = of(folder_site.sync(), DISCUSSION)
     assert (found.state, found.needs_decision) == (SyncState.FORCE_PUSHED, True)
-    assert words(folder_site.here) == {IDS[0]: ["Secret."]}
+    assert comments(folder_site.here) == {IDS[0]: ["Secret."]}
 
 
 @pytest.mark.process
-def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -> None:
+def test_rejected_branch_does_not_block_other_branches(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as made:
         hook = made.there.path / "hooks" / "update"
         hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/proposals/*) echo no; exit 1;; esac\n')
@@ -224,7 +224,7 @@ def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -
         assert of(found, DISCUSSION).done == ("pushed",)
 
 
-def test_odd_branches_do_not_travel(folder_site: Site) -> None:
+def test_branches_without_valid_proposal_id_are_not_synced(folder_site: Site) -> None:
     names = (f"proposals/{IDS[0]}/deep", "proposals/notanid", "proposals/00000000-hex", "docyard/other")
     for name in names:
         folder_site.there.git("update-ref", f"refs/heads/{name}", "main")
@@ -236,7 +236,7 @@ def test_odd_branches_do_not_travel(folder_site: Site) -> None:
 
 @pytest.fixture
 def many(folder_site: Site) -> Site:
-    """A remote with two hundred proposals."""
+    """Return a site whose remote has two hundred proposals."""
     store = GitStore(folder_site.there.path)
     main = folder_site.there.git("rev-parse", "main").strip()
     tree = store.commit(main).tree
@@ -251,7 +251,7 @@ def many(folder_site: Site) -> Site:
     return folder_site
 
 
-def test_many_branches_are_one_exchange(many: Site) -> None:
+def test_many_branches_are_synced_in_one_exchange(many: Site) -> None:
     found = many.sync()
     assert len(found.other_branches) == 200
     assert {one.state for one in found.other_branches} == {SyncState.BEHIND}

@@ -1,6 +1,6 @@
-"""An exchange that is cut in the middle, or that falls silent.
+"""Exchanges whose connection is cut or becomes silent.
 
-It is cut twice each way over one transport, ten times over each (slow), or twenty times (soak).
+Each is cut twice in each direction over one transport, ten times over each (slow), or twenty times (soak).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 
 from tests.workspace.sync.conftest import Site, site
 from tests.workspace.sync.proxy import Proxy
-from tests.workspace.sync.test_branches import edit, propose, say
+from tests.workspace.sync.test_branches import comment, edit, propose
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
 from workspace.sync.branches import SyncState
 from workspace.sync.status import find_unpushed
@@ -35,7 +35,7 @@ CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pyte
 
 @pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
 def through(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[tuple[Site, Proxy]]:
-    """A site whose clone goes through a proxy."""
+    """Return a site whose clone connects through a proxy."""
     with site(request.param, tmp_path, home) as made:
         assert made.port is not None
         with Proxy(made.port) as proxy:
@@ -45,7 +45,7 @@ def through(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Itera
 
 
 def _trust(transport: str, home: Path, port: int, other: int) -> None:
-    """Let SSH know the server's key at another port too."""
+    """Add the server's key at another port to known_hosts."""
     if transport == "ssh":
         known = home / ".ssh" / "known_hosts"
         line = known.read_text()
@@ -53,36 +53,36 @@ def _trust(transport: str, home: Path, port: int, other: int) -> None:
 
 
 def noise(number: int) -> str:
-    """A text that no compression makes small."""
+    """Return an incompressible text."""
     return f"# Noise {number}\n\n{random.Random(number).randbytes(3_000).hex()}\n"
 
 
 def positions(total: int, cuts: int) -> list[int]:
-    """After how many bytes the connection is cut: all over an exchange of so many."""
+    """Return byte counts at which to cut a connection, spread over an exchange of this size."""
     return [max(1, total * (step + 1) // (cuts + 1)) for step in range(cuts)]
 
 
-def is_right(made: Site, *, is_mended: bool = True) -> None:
-    """What is said to be unpushed is what Git itself counts, and no lock was left.
+def check_state(made: Site, *, is_recovered: bool = True) -> None:
+    """Check that the unpushed commits equal those counted by git, and that no lock is left.
 
-    A process that is killed leaves its locks to the next writer, who mends.
+    A killed process leaves its locks, which the next writer recovers.
     """
     counted = int(made.here.git("rev-list", "--count", "main", "^origin/main"))
-    told = find_unpushed(Workspace.open(made.here.path))
-    assert (0 if told is None else told.commits) == counted
-    # What the remote has is never told to be more than it has.
+    unpushed = find_unpushed(Workspace.open(made.here.path))
+    assert (0 if unpushed is None else unpushed.commits) == counted
+    # The tracking branch is never ahead of the remote.
     made.there.git("merge-base", "--is-ancestor", made.here.git("rev-parse", "origin/main").strip(), "main")
-    assert not is_mended or made.locks() == []
+    assert not is_recovered or made.locks() == []
 
 
 def again(made: Site, proxy: Proxy) -> SyncResult:
-    """Synchronise through the same proxy, which lets everything pass now."""
+    """Synchronize through the same proxy, which now forwards everything."""
     proxy.cut(None)
     return made.sync()
 
 
 def attempt(made: Site) -> bool:
-    """Synchronise; whether that went through."""
+    """Synchronize, and return True if that succeeded."""
     try:
         made.sync()
     except (RemoteUnreachable, RemoteDenied):
@@ -92,7 +92,9 @@ def attempt(made: Site) -> bool:
 
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
-def test_cut_while_pushing(through: tuple[Site, Proxy], upward: bool, cuts: int) -> None:
+def test_connection_cut_while_pushing_loses_nothing(
+    through: tuple[Site, Proxy], upward: bool, cuts: int
+) -> None:
     made, proxy = through
     branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
     made.here.commit({"0.md": noise(0)})
@@ -101,22 +103,22 @@ def test_cut_while_pushing(through: tuple[Site, Proxy], upward: bool, cuts: int)
     missed = 0
     for number, after in enumerate(positions(proxy.passed(upward=upward), cuts), 1):
         edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
-        say(made.here, "k3v7m2qa", f"Said {number}.")
+        comment(made.here, "k3v7m2qa", f"Said {number}.")
         ours = made.here.commit({f"{number}.md": noise(number)})
         proxy.cut(after, upward=upward)
         missed += not attempt(made)
-        is_right(made)
+        check_state(made)
         assert again(made, proxy).state is SyncState.UP_TO_DATE
         assert made.tip() == ours
         for other in (branch, "docyard/discussion"):
             assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
-        is_right(made)
-    assert missed >= cuts * 3 // 4  # the last bytes of an exchange may be missed by nobody
+        check_state(made)
+    assert missed >= cuts * 3 // 4  # a cut in the last bytes of an exchange may have no effect
     assert made.there.fsck() == made.here.fsck() == ""
 
 
 @pytest.mark.parametrize("cuts", CUTS)
-def test_cut_while_fetching(through: tuple[Site, Proxy], cuts: int) -> None:
+def test_connection_cut_while_fetching_loses_nothing(through: tuple[Site, Proxy], cuts: int) -> None:
     made, proxy = through
     made.elsewhere({"0.md": noise(0)})
     proxy.cut(None)
@@ -129,15 +131,15 @@ def test_cut_while_fetching(through: tuple[Site, Proxy], cuts: int) -> None:
         if not attempt(made):
             missed += 1
             assert made.here.head() == before
-        is_right(made)
+        check_state(made)
         assert again(made, proxy).commit == theirs
-        is_right(made)
+        check_state(made)
     assert missed >= cuts * 3 // 4
     assert made.here.status() == made.here.fsck() == ""
 
 
 @pytest.mark.parametrize("cuts", CUTS)
-def test_a_folder_whose_exchange_is_killed(folder_site: Site, cuts: int) -> None:
+def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cuts: int) -> None:
     made = folder_site
     branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
     begun = time.monotonic()
@@ -145,23 +147,23 @@ def test_a_folder_whose_exchange_is_killed(folder_site: Site, cuts: int) -> None
     whole = time.monotonic() - begun
     for number in range(1, cuts + 1):
         edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
-        say(made.here, "k3v7m2qa", f"Said {number}.")
+        comment(made.here, "k3v7m2qa", f"Said {number}.")
         ours = made.here.commit({f"{number}.md": noise(number)})
         theirs = made.elsewhere({f"there-{number}.md": noise(-number)})
-        # The exchange itself is the second half: before it, modules are imported.
+        # The exchange is the second half; before it, modules are imported.
         killed(made, whole * (0.5 + number / cuts / 2))
         made.there.git("merge-base", "--is-ancestor", theirs, "main")
         made.here.git("merge-base", "--is-ancestor", ours, "main")
-        is_right(made, is_mended=False)
+        check_state(made, is_recovered=False)
         assert made.sync().state is SyncState.UP_TO_DATE
         assert made.tip() == made.here.head()
         assert made.there.git("rev-parse", branch) == made.here.git("rev-parse", branch)
-        is_right(made)
+        check_state(made)
     assert made.here.status() == made.here.fsck() == made.there.fsck() == ""
 
 
 def killed(made: Site, after: float | None) -> int:
-    """Synchronise in a process that is killed after so many seconds; its exit code."""
+    """Synchronize in a process that is killed after so many seconds, and return its exit code."""
     code = (
         "from pathlib import Path; from workspace.workspace import Workspace; "
         "from workspace.sync.sync import sync; from workspace.git.remotes.credentials import Access; "
@@ -177,7 +179,7 @@ def killed(made: Site, after: float | None) -> int:
         return process.wait()
 
 
-def test_a_push_whose_answer_is_lost_is_known_to_have_arrived(tmp_path: Path, home: Path) -> None:
+def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as made:
         assert made.port is not None
         with Proxy(made.port) as proxy:
@@ -187,7 +189,7 @@ def test_a_push_whose_answer_is_lost_is_known_to_have_arrived(tmp_path: Path, ho
             made.sync(fetch=False)
             down = proxy.passed(upward=False)
             ours = made.here.commit({"b.md": noise(1)})
-            # Only the report is missing: the remote has the commit.
+            # Only the response is missing: the remote has the commit.
             proxy.cut(down - 10)
             with pytest.raises(RemoteUnreachable):
                 made.sync(fetch=False)
@@ -197,7 +199,7 @@ def test_a_push_whose_answer_is_lost_is_known_to_have_arrived(tmp_path: Path, ho
 
 
 def sockets() -> set[str]:
-    """The sockets that this process has open, where the system tells."""
+    """Return the open sockets of this process, if the system lists them."""
     folder = Path("/proc/self/fd")
     found = set()
     for file in folder.iterdir() if folder.exists() else ():
@@ -206,20 +208,20 @@ def sockets() -> set[str]:
     return {name for name in found if name.startswith("socket:")}
 
 
-def test_a_remote_that_says_nothing(through: tuple[Site, Proxy]) -> None:
+def test_silent_remote_times_out(through: tuple[Site, Proxy]) -> None:
     made, proxy = through
     made.here.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, silent=True)
     with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
         made.sync()
-    is_right(made)
-    made.here.commit({"docyard.toml": ""})  # what has to go through may take its time
+    check_state(made)
+    made.here.commit({"docyard.toml": ""})  # the final sync may take long
     assert again(made, proxy).state is SyncState.UP_TO_DATE
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
-def test_nothing_is_left_of_an_exchange_that_failed(transport: str, tmp_path: Path, home: Path) -> None:
-    resource_tracker.ensure_running()  # once in a process, and not of the exchange
+def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Path, home: Path) -> None:
+    resource_tracker.ensure_running()  # once per process, not part of the exchange
     with site(transport, tmp_path, home) as made:
         assert made.port is not None
         with Proxy(made.port) as proxy:
@@ -239,7 +241,7 @@ def test_nothing_is_left_of_an_exchange_that_failed(transport: str, tmp_path: Pa
             assert made.tip() == made.here.head() != tip
 
 
-def test_a_remote_that_is_not_there(tmp_path: Path, home: Path) -> None:
+def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as made:
         made.point_to(1)
         ours = made.here.commit({"a.md": "# A\n"})
@@ -247,4 +249,4 @@ def test_a_remote_that_is_not_there(tmp_path: Path, home: Path) -> None:
             made.sync()
         assert "\n" not in caught.value.message
         assert made.here.head() == ours
-        is_right(made)
+        check_state(made)

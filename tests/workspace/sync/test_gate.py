@@ -1,4 +1,4 @@
-"""A merge that a synchronization makes brings no text under a rule that nobody reviewed."""
+"""A merge by a synchronization brings no unreviewed text under a rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "upd
 
 
 class Elsewhere:
-    """Another clone of the same remote, in which a person with a token reviews and merges."""
+    """Another clone of the same remote, in which a user with a token reviews and merges."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -46,7 +46,7 @@ class Elsewhere:
         return sync(Workspace.open(self.repo.path, durable=False), self.site.access)
 
     def merge_reviewed(self, *operations: object) -> str:
-        """Propose operations, approve and merge them as a person; push. Return the merge commit."""
+        """Propose, approve, merge and push operations as a user; return the merge commit."""
         workspace = Workspace.open(self.repo.path, durable=False)
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
@@ -54,12 +54,12 @@ class Elsewhere:
         known = tokens.find_known("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
-        proposing = workspace.proposing()
-        proposed = proposing.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
+        proposal_actions = workspace.proposal_actions()
+        proposed = proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
         assert proposed.proposal is not None
-        id = proposing.submit(proposed.proposal.id, AGENT).proposal.id
-        proposing.review(id, person, ReviewDecision.APPROVE)
-        commit = proposing.merge(id, person).commit
+        id = proposal_actions.submit(proposed.proposal.id, AGENT).proposal.id
+        proposal_actions.review(id, person, ReviewDecision.APPROVE)
+        commit = proposal_actions.merge(id, person).commit
         self.sync()
         assert commit is not None
         return commit
@@ -82,7 +82,7 @@ def move_into_specs() -> MoveDocument:
     return MoveDocument(file="free/a.md", new_path="specs/a.md")
 
 
-def test_direct_edit_of_a_document_that_was_moved_under_a_rule_blocks_the_merge(
+def test_direct_edit_of_document_moved_under_rule_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -102,12 +102,12 @@ def test_direct_edit_of_a_document_that_was_moved_under_a_rule_blocks_the_merge(
     assert append(here(site), "other.md", "Free.\n").is_committed  # other documents can be written meanwhile
 
 
-def test_reviewed_side_can_be_kept_and_the_rest_is_merged(protected: tuple[Site, Elsewhere]) -> None:
+def test_reviewed_side_is_chosen_and_rest_merged(protected: tuple[Site, Elsewhere]) -> None:
     site, elsewhere = protected
     elsewhere.merge_reviewed(move_into_specs())
     append(here(site), "free/a.md", "Unreviewed.\n")
     append(here(site), "other.md", "Free.\n")
-    with pytest.raises(UnreviewedMerge):  # what was not reviewed is never the choice
+    with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
         site.sync(choose=all_for(ResolutionChoice.OURS))
     found = site.sync(choose=all_for(ResolutionChoice.THEIRS))
     assert (found.state, site.tip()) == (SyncState.UP_TO_DATE, site.here.head())
@@ -118,7 +118,7 @@ def test_reviewed_side_can_be_kept_and_the_rest_is_merged(protected: tuple[Site,
     assert site.here.status() == ""
 
 
-def test_direct_edit_of_a_document_that_got_a_governed_type_blocks_the_merge(
+def test_direct_edit_of_document_given_governed_type_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -128,7 +128,7 @@ def test_direct_edit_of_a_document_that_got_a_governed_type_blocks_the_merge(
         site.sync()
 
 
-def test_direct_edit_under_a_rule_that_the_remote_added_blocks_the_merge(
+def test_direct_edit_under_rule_added_in_remote_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, _ = protected
@@ -138,7 +138,7 @@ def test_direct_edit_under_a_rule_that_the_remote_added_blocks_the_merge(
         site.sync()
 
 
-def test_direct_removal_of_a_document_that_was_moved_under_a_rule_is_not_merged(
+def test_direct_removal_of_document_moved_under_rule_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -152,12 +152,12 @@ def test_direct_removal_of_a_document_that_was_moved_under_a_rule_is_not_merged(
     assert (site.here.path / "specs/a.md").read_text() == PAGE
 
 
-def test_direct_edit_in_the_remote_of_a_document_that_was_moved_here_blocks_the_merge(
+def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
     append(here(site), "free/a.md", "Unreviewed.\n")
-    site.sync()  # the remote has it, and the other clone not yet
+    site.sync()  # the remote has the commit, but the other clone does not
     theirs = site.tip()
     with pytest.raises(UnreviewedMerge) as caught:
         elsewhere.merge_reviewed(move_into_specs())
@@ -170,8 +170,8 @@ def test_direct_edit_in_the_remote_of_a_document_that_was_moved_here_blocks_the_
     assert elsewhere.repo.git("show", "main:specs/a.md") == PAGE
 
 
-def test_what_both_sides_reviewed_is_merged(protected: tuple[Site, Elsewhere]) -> None:
-    """Changes that passed the gate of their own side pass: edits, moves, and types that go."""
+def test_changes_reviewed_on_both_sides_are_merged(protected: tuple[Site, Elsewhere]) -> None:
+    """Edits, moves and removed types that passed the gate of their own side are merged."""
     site, elsewhere = protected
     ours = Elsewhere.__new__(Elsewhere)
     ours.site, ours.repo = site, site.here
@@ -192,8 +192,8 @@ def test_what_both_sides_reviewed_is_merged(protected: tuple[Site, Elsewhere]) -
     assert "runbook" not in (site.here.path / "free/a.md").read_text()
 
 
-def test_document_that_neither_side_reviewed_stays_where_the_chosen_side_has_it(folder_site: Site) -> None:
-    """One side moves a document, the other gives it a type: only both together are governed."""
+def test_unreviewed_document_stays_at_path_of_chosen_side(folder_site: Site) -> None:
+    """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
     folder_site.elsewhere({"docyard.toml": rule, "free/a.md": PAGE})
     folder_site.sync()
@@ -221,7 +221,7 @@ RUNBOOK = '[metadata]\ntype = "runbook"\n'
 TYPED = "---\ntype: runbook\n---\n\n" + PAGE
 
 
-def test_edit_of_a_document_whose_own_type_went_and_that_gets_one_from_a_manifest_blocks_the_merge(
+def test_edit_of_document_retyped_by_manifest_blocks_merge(
     folder_site: Site,
 ) -> None:
     folder_site.elsewhere({"docyard.toml": RULES, "free/a.md": TYPED})
@@ -233,7 +233,7 @@ def test_edit_of_a_document_whose_own_type_went_and_that_gets_one_from_a_manifes
         folder_site.sync()
 
 
-def test_edit_under_a_manifest_there_and_a_rule_here_blocks_the_merge(
+def test_edit_under_their_manifest_and_our_rule_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -250,8 +250,8 @@ def test_edit_under_a_manifest_there_and_a_rule_here_blocks_the_merge(
         site.sync()
 
 
-def test_edit_of_a_document_that_two_manifests_together_type_blocks_the_merge(folder_site: Site) -> None:
-    """The top manifest comes from there, and the nearer one goes here: neither side types the document."""
+def test_edit_of_document_typed_by_two_manifests_blocks_merge(folder_site: Site) -> None:
+    """Theirs adds the top manifest, ours removes the nearer one: neither side alone types the document."""
     folder_site.elsewhere(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
@@ -264,7 +264,7 @@ def test_edit_of_a_document_that_two_manifests_together_type_blocks_the_merge(fo
         folder_site.sync()
 
 
-def test_free_edit_after_the_manifest_went_there_is_merged(folder_site: Site) -> None:
+def test_free_edit_after_remote_manifest_removal_is_merged(folder_site: Site) -> None:
     folder_site.elsewhere(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK, "o.md": "# O\n"}
     )
@@ -278,7 +278,7 @@ def test_free_edit_after_the_manifest_went_there_is_merged(folder_site: Site) ->
     assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
-def test_direct_edit_in_the_remote_under_a_rule_that_was_added_here_blocks_the_merge(
+def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -289,7 +289,7 @@ def test_direct_edit_in_the_remote_under_a_rule_that_was_added_here_blocks_the_m
         site.sync()
 
 
-def test_direct_edit_in_the_remote_without_rules_blocks_the_merge_that_keeps_the_rules(
+def test_remote_edit_without_rules_blocks_merge_with_rules(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
@@ -308,7 +308,7 @@ def test_direct_edit_in_the_remote_without_rules_blocks_the_merge_that_keeps_the
     assert "Unreviewed." not in site.here.git("show", "main:specs/b.md")
 
 
-def test_direct_removal_of_a_document_whose_type_went_here_is_no_choice(folder_site: Site) -> None:
+def test_direct_removal_of_untyped_document_cannot_be_chosen(folder_site: Site) -> None:
     folder_site.elsewhere({"docyard.toml": RULES, "free/a.md": TYPED})
     folder_site.sync()
     folder_site.elsewhere({"free/a.md": TYPED + "\nReviewed there.\n"})
@@ -320,7 +320,7 @@ def test_direct_removal_of_a_document_whose_type_went_here_is_no_choice(folder_s
 
 
 def reviewed_here(site: Site, *operations: object) -> None:
-    """Propose, approve and merge here, and push nothing."""
+    """Propose, approve and merge here, without a push."""
     ours = Elsewhere.__new__(Elsewhere)
     ours.site, ours.repo = site, site.here
     ours.sync = lambda: None  # type: ignore[assignment,method-assign,return-value]
@@ -328,7 +328,7 @@ def reviewed_here(site: Site, *operations: object) -> None:
 
 
 @pytest.mark.parametrize("choice", [ResolutionChoice.OURS, ResolutionChoice.THEIRS])
-def test_place_of_a_governed_document_that_both_sides_moved_can_be_decided(
+def test_path_of_governed_document_moved_twice_can_be_resolved(
     protected: tuple[Site, Elsewhere], choice: ResolutionChoice
 ) -> None:
     site, elsewhere = protected
@@ -336,17 +336,17 @@ def test_place_of_a_governed_document_that_both_sides_moved_can_be_decided(
     reviewed_here(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
     assert site.sync().conflicts
     assert site.sync(choose=all_for(choice)).state is SyncState.UP_TO_DATE
-    kept, gone = (
+    path, other_path = (
         ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
     )
-    assert (site.here.path / kept).exists()
-    assert not (site.here.path / gone).exists()
+    assert (site.here.path / path).exists()
+    assert not (site.here.path / other_path).exists()
 
 
-def test_place_conflict_can_be_decided_for_ours_where_the_new_path_is_taken(
+def test_path_conflict_is_resolved_for_ours_if_path_occupied(
     protected: tuple[Site, Elsewhere],
 ) -> None:
-    """Theirs moved a document onto the path of another of ours, which is kept: the document stays here."""
+    """Theirs moved a document onto the path of one of ours, which stays, so the document is not moved."""
     site, elsewhere = protected
     elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
     site.here.commit({"free/z.md": "# Z\n\nQuite another.\n"})
@@ -355,7 +355,7 @@ def test_place_conflict_can_be_decided_for_ours_where_the_new_path_is_taken(
     assert "Quite another." in (site.here.path / "free/z.md").read_text()
 
 
-def test_twin_that_is_left_out_under_a_rule_is_no_unreviewed_change(
+def test_omitted_duplicate_name_is_not_an_unreviewed_change(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, _ = protected
@@ -365,7 +365,7 @@ def test_twin_that_is_left_out_under_a_rule_is_no_unreviewed_change(
     assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
-def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
+def test_reviewed_edit_is_merged_under_reworded_remote_rule(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, _ = protected
@@ -374,7 +374,7 @@ def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
     assert site.sync().state is SyncState.UP_TO_DATE
 
 
-def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Site, Elsewhere]) -> None:
+def test_free_edit_is_merged_after_local_rule_removal(protected: tuple[Site, Elsewhere]) -> None:
     site, _ = protected
     site.elsewhere({"other.md": "# Other\n\nMore.\n"})
     site.here.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
@@ -382,7 +382,7 @@ def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Si
     assert site.sync().state is SyncState.UP_TO_DATE  # the merge has no rule for it
 
 
-def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
+def test_chosen_side_creates_no_duplicate_name(protected: tuple[Site, Elsewhere]) -> None:
     site, _ = protected
     site.elsewhere({"specs/X.md": "# X\n\nTheirs.\n"})
     site.here.commit({"specs/x.md": "# x\n\nOurs.\n"})
@@ -402,7 +402,7 @@ def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
     assert len([name for name in names if name.lower() == "specs/x.md"]) == 1
 
 
-def test_write_between_the_refusal_and_the_decision_is_refused(protected: tuple[Site, Elsewhere]) -> None:
+def test_write_between_refusal_and_choice_is_refused(protected: tuple[Site, Elsewhere]) -> None:
     site, elsewhere = protected
     elsewhere.merge_reviewed(move_into_specs())
     append(here(site), "free/a.md", "Unreviewed.\n")
@@ -413,19 +413,19 @@ def test_write_between_the_refusal_and_the_decision_is_refused(protected: tuple[
     assert append(here(site), "other.md", "Free.\n").is_committed
 
 
-def test_choice_between_versions_that_changed_meanwhile_is_asked_for_again(
+def test_choice_is_requested_again_after_versions_change(
     protected: tuple[Site, Elsewhere],
 ) -> None:
     site, elsewhere = protected
     elsewhere.merge_reviewed(move_into_specs())
     append(here(site), "free/a.md", "Unreviewed.\n")
-    asked = []
+    requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        if not asked:
+        if not requests:
             site.here.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
-        asked.append([one.ours for _, one in conflicts])
+        requests.append([one.ours for _, one in conflicts])
         return all_for(ResolutionChoice.THEIRS)(conflicts)
 
     site.sync(choose=choose)
-    assert len(asked) == 2
+    assert len(requests) == 2

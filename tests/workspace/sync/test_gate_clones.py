@@ -1,4 +1,4 @@
-"""Two clones with rules: what one moves, types or removes, and the other writes, meets in a merge."""
+"""Two clones with rules: one moves, types or removes documents that the other writes, and both are merged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNBOOK = '[metadata]\ntype = "runbook"\n'
 
 
 class Clone(Elsewhere):
-    """A clone in which agents write directly, and a person reviews and merges."""
+    """A clone in which agents write directly, and a user reviews and merges."""
 
     def __init__(self, site: Site, name: str) -> None:
         self.site = site
@@ -53,15 +53,15 @@ class Clone(Elsewhere):
         assert written.is_committed
 
     def review(self, *operations: Operation) -> None:
-        """Propose operations, approve and merge them."""
-        done = self.workspace.proposing().propose(list(operations), AGENT, mode=Mode.ALL)
+        """Propose, approve and merge operations."""
+        done = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
         assert done.proposal is not None
         self._merge(done.proposal.id)
 
     def review_files(self, files: dict[str, str]) -> None:
-        """Approve and merge a proposal with files that a person committed."""
-        proposal = self.workspace.proposing().open("Files", "Why.", AGENT)
-        self.workspace.proposing().open_branch(proposal.id)
+        """Approve and merge a proposal with files that a user committed."""
+        proposal = self.workspace.proposal_actions().open("Files", "Why.", AGENT)
+        self.workspace.proposal_actions().open_branch(proposal.id)
         folder = self.repo.path.with_name(f"{self.repo.path.name}-{proposal.id}")
         self.repo.git("worktree", "add", "-q", str(folder), proposal.content.branch)
         Repo(folder).commit(files)
@@ -75,16 +75,16 @@ class Clone(Elsewhere):
         known = tokens.find_known("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
-        proposing = self.workspace.proposing()
-        proposing.submit(id, AGENT)
-        proposing.review(id, person, ReviewDecision.APPROVE)
-        assert proposing.merge(id, person).is_new
+        proposal_actions = self.workspace.proposal_actions()
+        proposal_actions.submit(id, AGENT)
+        proposal_actions.review(id, person, ReviewDecision.APPROVE)
+        assert proposal_actions.merge(id, person).is_new
 
     def sync(self, choose: ChooseResolutions | None = None) -> SyncResult:
         return sync(self.workspace, self.site.access, choose=choose)
 
     def follow_advice(self) -> SyncState:
-        """Synchronize, and keep the reviewed side of whatever is refused, as the error says."""
+        """Synchronize, and choose the reviewed side of each refused file, as the error's fix suggests."""
         reviewed: dict[str, ResolutionChoice] = {}
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -108,7 +108,7 @@ class Clone(Elsewhere):
 
 
 def clones(site: Site, files: dict[str, str]) -> tuple[Clone, Clone]:
-    """The clone that synchronizes first, and the one in which the merge is made."""
+    """Return the clone that synchronizes first, and the one in which the merge is made."""
     site.elsewhere(files)
     return Clone(site, "first"), Clone(site, "second")
 
@@ -130,7 +130,7 @@ def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site)
 
 
 def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
-    """Return what decides conflicts of parts and places alone: what was not reviewed stays refused."""
+    """Return a callback that resolves only unit and path conflicts; unreviewed changes stay refused."""
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
@@ -140,7 +140,7 @@ def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
     return choose
 
 
-def test_theirs_for_a_path_to_which_a_document_was_moved_here_is_held_to_the_rule(folder_site: Site) -> None:
+def test_theirs_for_path_of_moved_document_needs_review(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
     first, second = clones(folder_site, files)
     first.review(edit("specs/b.md", text="Reviewed."))
@@ -153,7 +153,7 @@ def test_theirs_for_a_path_to_which_a_document_was_moved_here_is_held_to_the_rul
     assert "Unreviewed" not in second.show("core/y.md")
 
 
-def test_new_content_of_the_settings_is_refused_where_ours_has_no_rules(folder_site: Site) -> None:
+def test_new_settings_content_is_refused_if_ours_has_no_rules(folder_site: Site) -> None:
     first, second = clones(folder_site, BASE)
     first.review_files({"docyard.toml": RULES + "# more\n"})
     first.sync()
@@ -165,7 +165,7 @@ def test_new_content_of_the_settings_is_refused_where_ours_has_no_rules(folder_s
         )
 
 
-def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose(folder_site: Site) -> None:
+def test_text_without_approval_is_refused_under_stricter_rule(folder_site: Site) -> None:
     weak = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
     first, second = clones(folder_site, {"docyard.toml": weak, "specs/b.md": PAGE})
     strict = weak.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
@@ -177,7 +177,7 @@ def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose
     assert second.follow_advice() is SyncState.UP_TO_DATE
 
 
-def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+def test_new_document_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
     first, second = clones(folder_site, BASE)
     first.review_files({"docyard.toml": FREE_TOO})
     first.sync()
@@ -187,7 +187,7 @@ def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_
     assert second.follow_advice() is SyncState.UP_TO_DATE
 
 
-def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+def test_direct_move_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
     first, second = clones(folder_site, BASE)
     first.review_files({"docyard.toml": FREE_TOO})
     first.sync()
@@ -198,7 +198,7 @@ def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_s
     assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
 
 
-def test_type_given_directly_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
+def test_direct_type_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
     first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
     first.review_files({"docyard.toml": RULES})
     first.sync()
@@ -207,7 +207,7 @@ def test_type_given_directly_under_a_rule_that_the_remote_added_can_be_left_out(
     assert second.show("free/a.md") == PAGE
 
 
-def test_edit_under_a_manifest_here_and_a_rule_there_can_be_left_out(folder_site: Site) -> None:
+def test_edit_under_our_manifest_and_their_rule_is_omittable(folder_site: Site) -> None:
     first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
     second.review_files({"free/.taxonomy.toml": RUNBOOK})
     second.write(edit("free/a.md"))
@@ -218,9 +218,7 @@ def test_edit_under_a_manifest_here_and_a_rule_there_can_be_left_out(folder_site
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
-def test_reviewed_move_to_the_place_of_a_reviewed_document_can_be_decided(
-    folder_site: Site, name: str
-) -> None:
+def test_reviewed_move_onto_reviewed_document_can_be_resolved(folder_site: Site, name: str) -> None:
     first, second = clones(folder_site, BASE)
     first.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
     first.sync()
@@ -229,7 +227,7 @@ def test_reviewed_move_to_the_place_of_a_reviewed_document_can_be_decided(
     assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
-def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_site: Site) -> None:
+def test_free_manifest_after_reviewed_rule_removal_is_merged(folder_site: Site) -> None:
     first, second = clones(folder_site, BASE)
     first.write(edit("other.md", "_preamble", "Free."))
     first.sync()

@@ -1,4 +1,4 @@
-"""A branch that diverged is joined by a structural merge, or stops, and then only what is touched."""
+"""A diverged branch is merged by structure; a conflict blocks only the conflicting paths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def append(workspace: Workspace, file: str, text: str) -> WriteResult:
 
 
 def diverged(site: Site) -> tuple[str, str]:
-    """Both sides change the same words; each something else too. Ours, theirs."""
+    """Change the same words on both sides, and other parts on each; return ours and theirs."""
     site.elsewhere({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
     site.sync()
     theirs = site.elsewhere({"page.md": PAGE.format("Theirs.", "1", "2 there")})
@@ -63,7 +63,7 @@ def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
     assert reached.sync().merged is None
 
 
-def test_what_both_changed_differently_stops_it(folder_site: Site) -> None:
+def test_conflict_stops_sync(folder_site: Site) -> None:
     ours, theirs = diverged(folder_site)
     for _ in range(2):
         found = folder_site.sync()
@@ -76,7 +76,7 @@ def test_what_both_changed_differently_stops_it(folder_site: Site) -> None:
 @pytest.mark.parametrize(
     ("choice", "words"), [(ResolutionChoice.OURS, "Ours."), (ResolutionChoice.THEIRS, "Theirs.")]
 )
-def test_a_side_is_taken_and_the_rest_is_merged(
+def test_side_chosen_for_conflict_and_rest_merged(
     folder_site: Site, choice: ResolutionChoice, words: str
 ) -> None:
     ours, theirs = diverged(folder_site)
@@ -86,22 +86,22 @@ def test_a_side_is_taken_and_the_rest_is_merged(
     assert (folder_site.here.path / "page.md").read_text() == PAGE.format(words, "1 here", "2 there")
 
 
-def test_only_what_is_in_conflict_is_not_written(folder_site: Site) -> None:
+def test_writes_are_refused_only_for_conflicting_paths(folder_site: Site) -> None:
     diverged(folder_site)
     folder_site.sync()
     workspace = Workspace.open(folder_site.here.path, durable=False)
-    for _ in range(3):  # also when what was found is carried on
+    for _ in range(3):  # also with the incremental status
         with pytest.raises(SyncConflict) as caught:
             append(workspace, "page.md", "More.\n")
         assert caught.value.details["paths"] == ["page.md"]
         assert append(workspace, "free.md", "More.\n").is_committed
-    with pytest.raises(SyncConflict):  # a server that has begun only now
+    with pytest.raises(SyncConflict):  # a freshly started server
         append(Workspace.open(folder_site.here.path, durable=False), "page.md", "More.\n")
     folder_site.sync(choose=all_for(ResolutionChoice.THEIRS))
     assert append(workspace, "page.md", "More.\n").is_committed
 
 
-def test_a_write_to_what_the_remote_changed_is_looked_at_anew(folder_site: Site) -> None:
+def test_write_to_path_changed_in_remote_is_checked_again(folder_site: Site) -> None:
     diverged(folder_site)
     folder_site.elsewhere({"free.md": "# Free\n\nTheirs.\n"})
     folder_site.sync()
@@ -112,7 +112,7 @@ def test_a_write_to_what_the_remote_changed_is_looked_at_anew(folder_site: Site)
     assert caught.value.details["paths"] == ["free.md"]
 
 
-def test_rules_of_checkout_that_would_be_merged_are_left_to_git(folder_site: Site) -> None:
+def test_merge_of_gitattributes_is_refused(folder_site: Site) -> None:
     folder_site.elsewhere({"b.md": "# B\n"})
     ours = folder_site.here.commit({"a.md": "# A\n"})
     folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
@@ -121,7 +121,7 @@ def test_rules_of_checkout_that_would_be_merged_are_left_to_git(folder_site: Sit
     assert (folder_site.here.head(), folder_site.here.status()) == (ours, "")
 
 
-def test_histories_with_nothing_in_common_stay_apart(folder_site: Site, tmp_path: Path) -> None:
+def test_unrelated_histories_are_reported_as_diverged(folder_site: Site, tmp_path: Path) -> None:
     folder_site.here.git("checkout", "-q", "--orphan", "apart")
     folder_site.here.commit({"x.md": "# X\n"})
     folder_site.here.git("branch", "-M", "apart", "main")

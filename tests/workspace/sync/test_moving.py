@@ -1,4 +1,4 @@
-"""The refs that tell what was seen of a remote: their locks, left by the dead, held by others."""
+"""Tracking refs of a remote: locks left by killed processes, and locks held by other programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left(made: Site, ref: str, data: str) -> Path:
-    """A lock of a ref, as one leaves it that was killed."""
+    """Create the lock of a ref, as a killed process leaves it."""
     lock = made.here.path / ".git" / f"{ref}.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.write_text(data)
@@ -31,7 +31,7 @@ def left(made: Site, ref: str, data: str) -> Path:
 
 
 @pytest.mark.parametrize("written", [0, 7, 41])
-def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: int) -> None:
+def test_lock_of_killed_process_is_removed(folder_site: Site, written: int) -> None:
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     lock = left(folder_site, TRACKING, f"{theirs}\n"[:written])
     note = folder_site.here.path / NOTE
@@ -51,7 +51,7 @@ def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: 
         *(pytest.param(note, marks=pytest.mark.slow) for note in ("refs/heads/main \n", "no note", "\udcff")),
     ],
 )
-def test_the_lock_of_another_stays_and_is_told(folder_site: Site, note: str | None) -> None:
+def test_lock_of_other_program_is_reported_and_preserved(folder_site: Site, note: str | None) -> None:
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     before = folder_site.here.head()
     lock = left(folder_site, TRACKING, "2" * 40)
@@ -65,7 +65,7 @@ def test_the_lock_of_another_stays_and_is_told(folder_site: Site, note: str | No
     assert folder_site.sync().commit == theirs
 
 
-def test_a_push_that_cannot_be_noted_has_arrived(folder_site: Site) -> None:
+def test_push_without_tracking_update_is_detected_later(folder_site: Site) -> None:
     ours = folder_site.here.commit({"a.md": "# A\n"})
     lock = left(folder_site, TRACKING, "")
     with pytest.raises(Locked):
@@ -75,24 +75,24 @@ def test_a_push_that_cannot_be_noted_has_arrived(folder_site: Site) -> None:
     assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
-def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Site) -> None:
-    kept = folder_site.tip()
+def test_rewound_remote_is_recorded_before_push(folder_site: Site) -> None:
+    before = folder_site.tip()
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
-    folder_site.there.git("update-ref", "refs/heads/main", kept)
+    folder_site.there.git("update-ref", "refs/heads/main", before)
     lock = left(folder_site, "refs/docyard/lost/origin/main", "")
     with pytest.raises(Locked):
         folder_site.sync()
-    assert folder_site.tip() == kept
+    assert folder_site.tip() == before
     lock.unlink()
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
 
 
 @pytest.mark.parametrize("patience", [0.1, -1.0], ids=["in time", "when time is up"])
-def test_a_ref_in_the_way_is_told(
+def test_blocking_tracking_ref_is_reported(
     folder_site: Site, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    """And no lock that nobody holds, be the machine ever so slow."""
+    """The reason is the blocking ref, not a stale lock, even on a slow machine."""
     monkeypatch.setattr(exchange, "WAIT_FOR_GIT", patience)
     folder_site.there.git("branch", "proposals/k3v7m2qa")
     folder_site.here.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
@@ -104,7 +104,7 @@ def test_a_ref_in_the_way_is_told(
     assert other_branches.needs_decision
 
 
-def test_a_lock_in_the_folder_of_a_remote_is_waited_for(folder_site: Site) -> None:
+def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:
     ours = folder_site.here.commit({"a.md": "# A\n"})
     lock = folder_site.there.path / "refs/heads/main.lock"
     lock.touch()
@@ -118,7 +118,7 @@ def test_a_lock_in_the_folder_of_a_remote_is_waited_for(folder_site: Site) -> No
     assert folder_site.there.git("for-each-ref", "refs/docyard") == ""
 
 
-def test_what_a_push_left_in_a_folder_is_swept_when_it_is_old(folder_site: Site) -> None:
+def test_old_leftovers_of_push_in_folder_are_removed(folder_site: Site) -> None:
     for name in ("1700000000-aa", "99999999999-bb"):
         folder_site.there.git("update-ref", f"refs/docyard/incoming/{name}", "main")
     folder_site.here.commit({"a.md": "# A\n"})

@@ -1,4 +1,4 @@
-"""Exchanges in a process of their own: what they return, how they fail, and that none goes on."""
+"""Exchanges in a child process: results, failures, and that no exchange continues after an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PEER = Peer("origin", parse_remote_url("https://example.org/docs.git"))
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[RemoteProcess]:
-    """A process for an empty repository."""
+    """Return a remote process for an empty repository."""
     made = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
     yield made
     made.end()
@@ -59,7 +59,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_one_process_does_one_exchange_after_the_other(process: RemoteProcess) -> None:
+def test_process_is_reused_for_next_exchange(process: RemoteProcess) -> None:
     pid = process.run(PEER, number)
     assert pid != os.getpid()
     assert process.run(PEER, number) == pid
@@ -67,7 +67,7 @@ def test_one_process_does_one_exchange_after_the_other(process: RemoteProcess) -
     assert not is_running(pid)
 
 
-def test_one_that_failed_is_not_used_again(process: RemoteProcess) -> None:
+def test_process_is_not_reused_after_failure(process: RemoteProcess) -> None:
     pid = process.run(PEER, number)
     with pytest.raises(RemoteUnreachable, match="gone away"):
         process.run(PEER, partial(fail, error=OSError("gone away")))
@@ -75,13 +75,13 @@ def test_one_that_failed_is_not_used_again(process: RemoteProcess) -> None:
     assert process.run(PEER, number) != pid
 
 
-def test_a_process_that_ends_is_a_remote_that_went_away(process: RemoteProcess) -> None:
+def test_ended_process_raises_remote_unreachable(process: RemoteProcess) -> None:
     with pytest.raises(RemoteUnreachable, match="has ended"):
         process.run(PEER, die)
     assert process.run(PEER, number)
 
 
-def test_one_that_takes_too_long_is_ended(process: RemoteProcess) -> None:
+def test_slow_process_is_killed(process: RemoteProcess) -> None:
     pid = process.run(PEER, number)
     with pytest.raises(RemoteTooSlow):
         process.run(Peer("origin", PEER.address, seconds=0.01), wait)
@@ -98,7 +98,7 @@ def test_one_that_takes_too_long_is_ended(process: RemoteProcess) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_errors_come_over_whole(
+def test_errors_are_passed_between_processes_unchanged(
     process: RemoteProcess, error: RemoteTooLarge | RemoteDenied | HostNotTrusted
 ) -> None:
     with pytest.raises(type(error)) as caught:

@@ -1,4 +1,4 @@
-"""What is told of the remote at each answer is what is found out anew, however it was carried on."""
+"""The incremental status of the remote equals a freshly read one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
@@ -25,14 +25,12 @@ STEPS = st.lists(
 )
 
 
-def test_nothing_without_a_remote(repo: Repo) -> None:
+def test_status_without_remote_is_none(repo: Repo) -> None:
     assert TrackingStatus(Workspace.open(repo.path)).read() is None
 
 
-def test_two_threads_that_ask_first_note_what_failed_in_one_place(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who exchanges with the remote notes a failure there, and every answer reads it from there."""
+def test_concurrent_first_reads_share_one_status(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exchange records its failure in the status, which every response reads."""
     workspace = Workspace.open(repo.path)
     found: list[TrackingStatus] = []
     make, threads = (
@@ -40,12 +38,12 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
         [threading.Thread(target=lambda: found.append(workspace.sync_status()))],
     )
 
-    def made(standing: TrackingStatus, *given: Any) -> None:
-        make(standing, *given)
+    def made(status: TrackingStatus, *given: Any) -> None:
+        make(status, *given)
         while threads:
             other = threads.pop()
             other.start()
-            other.join(0.2)  # which waits for this one, if all is well
+            other.join(0.2)  # the other thread waits for this one
 
     monkeypatch.setattr(TrackingStatus, "__init__", made)
     own = workspace.sync_status()
@@ -54,50 +52,50 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
     assert found == [own] == [workspace.sync_status()]
 
 
-def test_a_remote_that_is_added_is_seen(repo: Repo) -> None:
-    standing = TrackingStatus(Workspace.open(repo.path))
-    assert standing.read() is None
+def test_added_remote_is_detected(repo: Repo) -> None:
+    status = TrackingStatus(Workspace.open(repo.path))
+    assert status.read() is None
     repo.git("remote", "add", "origin", "../docs.git")
-    assert standing.read() is None  # nobody has asked it, or to push to it
+    assert status.read() is None  # no fetch was made, and no push is configured
     repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    seen = standing.read()
+    seen = status.read()
     assert seen is not None
     assert seen.tracked.state is SyncState.AHEAD
     assert seen.unpushed is not None
     assert seen.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
 
 
-def test_a_push_by_hand_is_seen(folder_site: Site) -> None:
-    standing = TrackingStatus(Workspace.open(folder_site.here.path))
+def test_manual_push_is_detected(folder_site: Site) -> None:
+    status = TrackingStatus(Workspace.open(folder_site.here.path))
     folder_site.here.commit({"a.md": "# A\n"})
-    seen = standing.read()
+    seen = status.read()
     assert seen is not None
     assert seen.unpushed is not None
     folder_site.here.git("push", "-q", "origin", "main")
-    seen = standing.read()
+    seen = status.read()
     assert seen is not None
     assert (seen.tracked.state, seen.unpushed) == (SyncState.UP_TO_DATE, None)
 
 
-def test_nothing_is_read_where_nothing_changed(folder_site: Site) -> None:
+def test_unchanged_status_is_not_read_again(folder_site: Site) -> None:
     workspace = Workspace.open(folder_site.here.path)
     folder_site.here.commit({"a.md": "# A\n"})
-    standing = TrackingStatus(workspace)
-    assert standing.read() is standing.read() is not None
+    status = TrackingStatus(workspace)
+    assert status.read() is status.read() is not None
 
 
-def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
+def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo")
     repo.git("remote", "add", "origin", "../docs.git")
     store, start = GitStore(repo.path), repo.head()
     tree = store.commit(start).tree
     clock = iter(range(1_700_000_000, 1_800_000_000, 60))
 
-    @settings(max_examples=examples(60))
+    @settings(max_examples=scale_examples(60))
     @given(STEPS)
     def check(steps: list[str]) -> None:
         workspace = Workspace.open(repo.path)
-        standing = TrackingStatus(workspace)
+        status = TrackingStatus(workspace)
         refs = {"refs/heads/main": start, "refs/remotes/origin/main": start, "there": start}
 
         def commit(*parents: str) -> str:
@@ -129,10 +127,10 @@ def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
                     ref(ours, commit(refs[ours], refs[theirs]))
                 case "rewind":
                     ref(ours, start)
-            assert _told(standing) == _told(TrackingStatus(workspace)), steps
+            assert _as_data(status) == _as_data(TrackingStatus(workspace)), steps
 
     check()
 
 
-def _told(standing: TrackingStatus) -> Any:
-    return standing.read()
+def _as_data(status: TrackingStatus) -> Any:
+    return status.read()

@@ -1,4 +1,4 @@
-"""Fetch, follow and push over every transport, with servers that are Git's own programs."""
+"""Fetch, fast-forward and push over every transport, with servers of Git itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLOW = [pytest.param(transport, marks=pytest.mark.slow) for transport in ("http"
 
 
 @pytest.mark.process
-def test_both_directions(everywhere: Site) -> None:
+def test_commits_are_synced_in_both_directions(everywhere: Site) -> None:
     reached = everywhere
     theirs = reached.elsewhere({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
     followed = reached.sync()
@@ -53,7 +53,7 @@ def test_both_directions(everywhere: Site) -> None:
     assert reached.locks() == []
 
 
-def test_only_the_branch_travels(reached: Site) -> None:
+def test_only_served_branch_is_synced(reached: Site) -> None:
     reached.there.git("branch", "other")
     reached.there.git("tag", "v1")
     reached.here.git("branch", "private")
@@ -76,12 +76,12 @@ def test_only_the_branch_travels(reached: Site) -> None:
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["file", "git"])
-def test_a_push_that_another_was_before(transport: str, tmp_path: Path, home: Path) -> None:
+def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
-        is_refused(reached)
+        check_push_refused(reached)
 
 
-def is_refused(reached: Site) -> None:
+def check_push_refused(reached: Site) -> None:
     theirs = reached.elsewhere({"a.md": "# Theirs\n"})
     ours = reached.here.commit({"b.md": "# Ours\n"})
     with pytest.raises(PushRejected, match="does not have"):
@@ -94,7 +94,7 @@ def is_refused(reached: Site) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW])
-def test_a_hook_says_no(transport: str, tmp_path: Path, home: Path) -> None:
+def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
         hook = reached.there.path / "hooks" / "pre-receive"
         hook.write_text("#!/bin/sh\nprintf 'ask \\033[31mBo\\033[0m first\\n' >&2\nexit 1\n")
@@ -114,7 +114,7 @@ def test_a_hook_says_no(transport: str, tmp_path: Path, home: Path) -> None:
         assert reached.sync().pushed == 1
 
 
-def test_a_folder_whose_hook_would_not_run(folder_site: Site) -> None:
+def test_folder_with_hook_is_refused(folder_site: Site) -> None:
     hook = folder_site.there.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
@@ -125,7 +125,7 @@ def test_a_folder_whose_hook_would_not_run(folder_site: Site) -> None:
     assert folder_site.tip() == before
 
 
-def test_a_folder_with_a_work_tree(folder_site: Site, tmp_path: Path) -> None:
+def test_push_to_folder_with_work_tree_is_refused(folder_site: Site, tmp_path: Path) -> None:
     folder_site.there.git("clone", "-q", str(folder_site.there.path), str(tmp_path / "full"))
     folder_site.here.git("remote", "set-url", "origin", "../full")
     folder_site.here.commit({"a.md": "# A\n"})
@@ -133,57 +133,57 @@ def test_a_folder_with_a_work_tree(folder_site: Site, tmp_path: Path) -> None:
         folder_site.sync()
 
 
-def test_a_rewound_remote_is_not_followed_and_not_overruled(reached: Site) -> None:
-    kept = reached.tip()
-    gone = reached.elsewhere({"secret.md": "# Secret\n"})
+def test_rewound_remote_is_neither_followed_nor_overwritten(reached: Site) -> None:
+    before = reached.tip()
+    removed = reached.elsewhere({"secret.md": "# Secret\n"})
     reached.sync()
-    reached.there.git("update-ref", "refs/heads/main", kept)
+    reached.there.git("update-ref", "refs/heads/main", before)
     for _ in range(2):
         found = reached.sync()
-        assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, gone, kept)
+        assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, removed, before)
         assert found.unpushed is not None
         assert found.unpushed.commits == 1
-        assert reached.tip() == kept
+        assert reached.tip() == before
     assert reached.sync(fetch=False).state is SyncState.UP_TO_DATE
-    assert reached.tip() == gone
+    assert reached.tip() == removed
     assert reached.here.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_a_rewound_remote_that_is_followed_by_hand(folder_site: Site) -> None:
-    kept = folder_site.tip()
+def test_rewound_remote_is_synced_after_manual_reset(folder_site: Site) -> None:
+    before = folder_site.tip()
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
-    folder_site.there.git("update-ref", "refs/heads/main", kept)
+    folder_site.there.git("update-ref", "refs/heads/main", before)
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
-    folder_site.here.status()  # git reset does not look at files anew
+    folder_site.here.status()  # git reset does not compare file contents again
     folder_site.here.git("reset", "-q", "--keep", "origin/main")
     assert folder_site.sync().state is SyncState.UP_TO_DATE
     folder_site.here.commit({"a.md": "# A\n"})
     assert folder_site.sync().pushed == 1
 
 
-def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
-    gone = folder_site.elsewhere({"a.md": "# A\n"})
+def test_rewritten_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
+    removed = folder_site.elsewhere({"a.md": "# A\n"})
     folder_site.sync()
-    folder_site.there.git("update-ref", "refs/heads/main", f"{gone}^")
+    folder_site.there.git("update-ref", "refs/heads/main", f"{removed}^")
     other = folder_site.folder / "other"
     Repo(other).git("reset", "-q", "--hard", "HEAD^")
     rewritten = folder_site.elsewhere({"a.md": "# Again\n"})
     found = folder_site.sync()
-    assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, gone, rewritten)
+    assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, removed, rewritten)
     with pytest.raises(PushRejected):
         folder_site.sync(fetch=False)
     assert folder_site.tip() == rewritten
 
 
-def test_a_branch_deleted_there(folder_site: Site) -> None:
+def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_site: Site) -> None:
     folder_site.there.git("update-ref", "-d", "refs/heads/main")
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
     assert folder_site.sync(fetch=False).pushed == 1
     assert folder_site.tip() == folder_site.here.head()
 
 
-def test_a_dirty_file_refuses_and_stays(reached: Site) -> None:
+def test_uncommitted_file_refuses_sync_and_is_preserved(reached: Site) -> None:
     theirs = reached.elsewhere({"README.md": "# Theirs\n"})
     before = reached.here.head()
     reached.here.write({"README.md": "# Mine, not committed\n"})
@@ -195,7 +195,7 @@ def test_a_dirty_file_refuses_and_stays(reached: Site) -> None:
     assert reached.sync().commit == theirs
 
 
-def test_modes_and_folders_follow(folder_site: Site) -> None:
+def test_modes_and_folders_are_fast_forwarded(folder_site: Site) -> None:
     other = folder_site.folder / "other"
     folder_site.elsewhere({"run.sh": "#!/bin/sh\n", "a/b.md": "# B\n"})
     (other / "run.sh").chmod(0o755)
@@ -208,13 +208,13 @@ def test_modes_and_folders_follow(folder_site: Site) -> None:
     assert (folder_site.here.path / "a").read_text() == "now a file\n"
 
 
-def test_an_empty_commit_is_followed(folder_site: Site) -> None:
+def test_empty_commit_is_fast_forwarded(folder_site: Site) -> None:
     commit = folder_site.elsewhere({}, "Nothing")
     assert folder_site.sync().commit == commit
     assert folder_site.here.git("log", "-1", "-g", "--format=%gs").startswith("commit: docyard sync")
 
 
-def test_a_link_is_left_to_git(folder_site: Site) -> None:
+def test_fetched_link_is_refused(folder_site: Site) -> None:
     folder_site.elsewhere({"a.md": "# A\n"})
     (folder_site.folder / "other" / "link").symlink_to("a.md")
     folder_site.elsewhere({})
@@ -223,7 +223,7 @@ def test_a_link_is_left_to_git(folder_site: Site) -> None:
     assert folder_site.here.status() == ""
 
 
-def test_rules_of_checkout_are_left_to_git(folder_site: Site) -> None:
+def test_fetched_gitattributes_are_refused(folder_site: Site) -> None:
     folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n", "a.md": "# A\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
         folder_site.sync()
@@ -231,7 +231,7 @@ def test_rules_of_checkout_are_left_to_git(folder_site: Site) -> None:
     assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
-def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
+def test_bare_clone_is_fast_forwarded(folder_site: Site, tmp_path: Path) -> None:
     folder_site.there.git("clone", "-q", "--bare", str(folder_site.there.path), str(tmp_path / "bare.git"))
     commit = folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
     folder_site.here = Repo(tmp_path / "bare.git")
@@ -241,7 +241,7 @@ def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["git", *SLOW])
-def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
+def test_shallow_clone_syncs_by_url_but_not_by_path(transport: str, tmp_path: Path, home: Path) -> None:
     with site(transport, tmp_path, home) as reached:
         reached.elsewhere({"a.md": "# A\n"})
         for repo in (reached.here, Repo(tmp_path / "other")):
@@ -264,7 +264,7 @@ def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
         assert reached.here.fsck() == reached.there.fsck() == ""
 
 
-def test_an_empty_remote_and_an_unborn_branch(folder_site: Site, tmp_path: Path) -> None:
+def test_empty_remote_and_unborn_branch_are_synced(folder_site: Site, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
     folder_site.here.git("remote", "add", "new", str(tmp_path / "new.git"))
     folder_site.here.git("config", "branch.main.remote", "new")
@@ -278,7 +278,7 @@ def test_an_empty_remote_and_an_unborn_branch(folder_site: Site, tmp_path: Path)
     assert folder_site.here.status() == ""
 
 
-def test_unrelated_histories(folder_site: Site, tmp_path: Path) -> None:
+def test_unrelated_remote_history_is_reported_as_force_pushed(folder_site: Site, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", tmp_path / "new.git"], check=True)
     folder_site.here.git("remote", "set-url", "origin", str(tmp_path / "new.git"))
     other = folder_site.folder / "apart"
@@ -291,7 +291,7 @@ def test_unrelated_histories(folder_site: Site, tmp_path: Path) -> None:
     assert folder_site.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
 
 
-def test_a_wrong_and_a_missing_token(tmp_path: Path, home: Path) -> None:
+def test_wrong_or_missing_token_is_denied(tmp_path: Path, home: Path) -> None:
     with site("http", tmp_path, home) as reached:
         for access in (Access(), Access(token="wrong-7c1f"), Access(file=tmp_path / "none")):
             reached.access = access
@@ -301,7 +301,7 @@ def test_a_wrong_and_a_missing_token(tmp_path: Path, home: Path) -> None:
             assert "wrong-7c1f" not in str(caught.value.__dict__)
 
 
-def test_a_password_in_the_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> None:
+def test_password_in_url_is_used_and_never_shown(tmp_path: Path, home: Path) -> None:
     with site("http", tmp_path, home) as reached:
         reached.access = Access()
         url = reached.url.replace("://", f"://ada:{servers.TOKEN}@")
@@ -320,7 +320,7 @@ def test_a_password_in_the_url_is_used_and_never_shown(tmp_path: Path, home: Pat
         assert servers.TOKEN not in str(caught.value.__dict__)
 
 
-def test_a_password_by_instead_of(tmp_path: Path, home: Path) -> None:
+def test_password_from_instead_of_is_not_stored(tmp_path: Path, home: Path) -> None:
     with site("http", tmp_path, home) as reached:
         reached.access = Access()
         base = reached.url.removesuffix("docs.git")
@@ -332,7 +332,7 @@ def test_a_password_by_instead_of(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.process
-def test_an_unknown_host_is_refused(tmp_path: Path, home: Path) -> None:
+def test_unknown_ssh_host_is_refused(tmp_path: Path, home: Path) -> None:
     with site("ssh", tmp_path, home) as reached:
         known = home / ".ssh" / "known_hosts"
         right = known.read_text()
@@ -350,7 +350,7 @@ def test_an_unknown_host_is_refused(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_key_and_a_key_that_is_not_known(tmp_path: Path, home: Path) -> None:
+def test_missing_or_unknown_ssh_key_is_denied(tmp_path: Path, home: Path) -> None:
     with site("ssh", tmp_path, home) as reached:
         stranger = tmp_path / "stranger"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(stranger)], check=True)
@@ -363,7 +363,7 @@ def test_no_key_and_a_key_that_is_not_known(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_ssh_agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with site("ssh", tmp_path, home) as reached:
         sock = tmp_path / "agent"
         agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(sock)], stdout=subprocess.DEVNULL)
@@ -383,7 +383,7 @@ def test_the_ssh_agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.process
-def test_too_much(tmp_path: Path, home: Path) -> None:
+def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as reached:
         before = reached.here.head()
         reached.elsewhere({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
@@ -397,11 +397,11 @@ def test_too_much(tmp_path: Path, home: Path) -> None:
         assert reached.locks() == []
 
 
-def test_what_is_not_whole_is_left_aside(folder_site: Site) -> None:
+def test_incomplete_remote_history_is_refused(folder_site: Site) -> None:
     before = folder_site.here.head()
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     blob = folder_site.there.git("rev-parse", f"{theirs}:a.md").strip()
-    # What a remote without one of its objects would have sent.
+    # The pack that a remote without one of its objects would send.
     folder_site.here.git("fetch", "-q", str(folder_site.there.path), "main")
     pack = folder_site.here.path / ".git" / "objects"
     (pack / blob[:2] / blob[2:]).unlink()
@@ -411,7 +411,7 @@ def test_what_is_not_whole_is_left_aside(folder_site: Site) -> None:
     assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
 
 
-def test_a_branch_that_is_no_commit(folder_site: Site) -> None:
+def test_remote_branch_that_is_not_a_commit_is_refused(folder_site: Site) -> None:
     blob = folder_site.there.git("rev-parse", "main:README.md").strip()
     (folder_site.there.path / "packed-refs").write_text("")
     head = folder_site.there.path / "refs" / "heads" / "main"
@@ -423,7 +423,7 @@ def test_a_branch_that_is_no_commit(folder_site: Site) -> None:
     assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
 
 
-def test_odd_names_of_refs_there(folder_site: Site) -> None:
+def test_unusual_remote_ref_names_are_ignored(folder_site: Site) -> None:
     for name in (
         "refs/heads/-x",
         "refs/heads/a;rm",
@@ -436,6 +436,6 @@ def test_odd_names_of_refs_there(folder_site: Site) -> None:
     assert folder_site.here.git("for-each-ref", "refs/docyard").strip() == ""
 
 
-def test_a_read_only_workspace_does_not_sync(folder_site: Site) -> None:
+def test_read_only_workspace_refuses_sync(folder_site: Site) -> None:
     with pytest.raises(ReadOnly):
         sync(Workspace.open(folder_site.here.path, read_only=True), Access())

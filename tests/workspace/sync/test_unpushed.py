@@ -1,4 +1,4 @@
-"""What is told to be unpushed is what Git counts, over any history."""
+"""Unpushed commits equal those counted by git, over any history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
@@ -21,29 +21,29 @@ HISTORIES = st.lists(
 )
 
 
-def test_nothing_without_a_remote(repo: Repo) -> None:
+def test_unpushed_without_remote_is_none(repo: Repo) -> None:
     assert find_unpushed(Workspace.open(repo.path)) is None
 
 
-def test_since_the_first(folder_site: Site) -> None:
+def test_unpushed_time_is_that_of_oldest_commit(folder_site: Site) -> None:
     workspace = Workspace.open(folder_site.here.path)
     assert find_unpushed(workspace) is None
     folder_site.here.commit({"a.md": "# A\n"})
     first = int(folder_site.here.git("log", "-1", "--format=%ct"))
     folder_site.here.commit({"b.md": "# B\n"})
     assert find_unpushed(workspace) == Unpushed(2, datetime.fromtimestamp(first, UTC))
-    folder_site.here.git("push", "-q", "origin", "main")  # a person did
+    folder_site.here.git("push", "-q", "origin", "main")  # pushed by a user
     assert find_unpushed(workspace) is None
 
 
-def test_a_remote_that_was_never_seen(folder_site: Site) -> None:
+def test_commits_are_unpushed_before_first_fetch(folder_site: Site) -> None:
     folder_site.here.git("update-ref", "-d", "refs/remotes/origin/main")
     unpushed = find_unpushed(Workspace.open(folder_site.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
 
 
-def test_the_walk_is_bounded(tmp_path: Path) -> None:
+def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     store = GitStore(normal(tmp_path / "repo").path)
     tree = store.put_tree(())
     commits: list[str] = []
@@ -58,12 +58,12 @@ def test_the_walk_is_bounded(tmp_path: Path) -> None:
     assert (bounded.commits, bounded.is_more) == (10, True)
 
 
-def test_as_git_counts(tmp_path: Path) -> None:
+def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo")
     store = GitStore(repo.path)
     tree = store.put_tree(())
 
-    @settings(max_examples=examples(25))
+    @settings(max_examples=scale_examples(25))
     @given(HISTORIES, st.integers(0, 100), st.integers(0, 100))
     def check(history: list[tuple[list[int], int]], one: int, other: int) -> None:
         commits: list[str] = []
@@ -73,7 +73,7 @@ def test_as_git_counts(tmp_path: Path) -> None:
             commits.append(store.put_commit(tree, parents, who, who, f"{number}"))
         ours, theirs = commits[one % len(commits)], commits[other % len(commits)]
         counted = int(repo.git("rev-list", "--count", ours, f"^{theirs}"))
-        told = list_commits_ahead(store, ours, theirs)
-        assert (0 if told is None else told.commits) == counted
+        ahead = list_commits_ahead(store, ours, theirs)
+        assert (0 if ahead is None else ahead.commits) == counted
 
     check()

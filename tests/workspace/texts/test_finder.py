@@ -1,6 +1,6 @@
-"""Which part of a text is meant."""
+"""The search for a part of a text by a query."""
 
-# Headings and sentences of other scripts are meant to look as they do.
+# Headings and sentences of other scripts are intentional.
 # ruff: noqa: RUF001
 
 from __future__ import annotations

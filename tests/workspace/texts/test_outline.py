@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.checks import reading
-from benchmarks.checks.reading import disagreements
-from tests.examples import examples
+from benchmarks.checks import reading_tools
+from benchmarks.checks.reading_tools import disagreements
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
 from workspace.texts import code
@@ -37,7 +37,7 @@ def parts(path: str, source: str) -> Parts:
 
 
 def check(outline: TextOutline, data: bytes) -> None:
-    """What every outline keeps: own texts without a gap, parts within their parents, one address for each."""
+    """Check an outline: own texts without a gap, parts within their parents, unique addresses."""
     entries = outline.entries
     assert entries
     assert len({entry.address for entry in entries}) == len(entries)
@@ -124,7 +124,7 @@ PLAIN = st.sampled_from(
 )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(
     st.lists(PLAIN, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "---\na: 1\n---\n"])
 )
@@ -140,11 +140,11 @@ def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatc
         found = read_outline(text)
         return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
 
-    monkeypatch.setattr(reading, "read_outline", shifted)
+    monkeypatch.setattr(reading_tools, "read_outline", shifted)
     assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(texts())
 def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
     check(outline("doc.md", data), data)
@@ -218,7 +218,7 @@ end
 """
 
 
-def test_restructuredtext() -> None:
+def test_restructuredtext_has_an_outline() -> None:
     assert parts("a.rst", RST) == [
         ("_preamble", 0, "", 4, 8),
         ("install", 2, "1", 9, 28),
@@ -272,7 +272,7 @@ def test_single_section_below_text_is_not_a_title() -> None:
     ]
 
 
-def test_asciidoc() -> None:
+def test_asciidoc_has_an_outline() -> None:
     found = outline("a.adoc", ADOC).entries
     assert [(entry.title, entry.level, entry.line) for entry in found] == [
         ("Guide", 0, 1),
@@ -329,7 +329,7 @@ SOURCES = {
 
 
 @loop_over("path", SOURCES)
-def test_classes_and_functions_of_source_code(path: str) -> None:
+def test_outline_of_source_code_lists_classes_and_functions(path: str) -> None:
     source, expected = SOURCES[path]
     found = outline(path, source).entries
     shown = [(entry.title, entry.level, entry.line) for entry in found]
@@ -373,7 +373,7 @@ def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
     check(outline(path, data), data)
 
 
-def test_ten_thousand_headings() -> None:
+def test_outline_of_ten_thousand_headings_is_read_fast() -> None:
     source = "".join(f"## Part {number}\n\n### Same\n\n" for number in range(5_000))
     found = outline("a.md", source)
     assert len(found.entries) == 10_000

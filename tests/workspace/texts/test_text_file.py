@@ -1,4 +1,4 @@
-"""Text files: which are read, and what is said of all others."""
+"""Text files: the readable ones, and the errors of all others."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_texts_are_not_binary(data: bytes) -> None:
     assert not is_binary(data)
 
 
-def test_a_binary_file_is_refused_whatever_its_name(repo: Repo) -> None:
+def test_binary_file_of_any_name_is_refused(repo: Repo) -> None:
     repo.commit({"image.md": b"\x89PNG\r\n\x1a\n\0", "notes.txt": "text".encode("utf-16")})
     found = error(repo, "image.md")
     assert isinstance(found, NotText)
@@ -133,7 +133,7 @@ def test_nul_is_permitted_in_documents_only(repo: Repo) -> None:
     assert found.details["is"] == "binary"
 
 
-def test_a_file_that_is_too_large_is_not_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_over_the_limit_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({"large.log": b"line\n" * 10_000_000})
     seen = snapshot(repo)
     monkeypatch.setattr(seen.git, "blob", lambda id: pytest.fail("it was read"))

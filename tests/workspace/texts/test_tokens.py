@@ -1,6 +1,6 @@
-"""Tokens: what the estimate says beside two real tokenizers."""
+"""Tokens: the estimate compared to two real tokenizers."""
 
-# Headings and sentences of other scripts are meant to look as they do.
+# Headings and sentences of other scripts are intentional.
 # ruff: noqa: RUF001
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
-from benchmarks.checks.reading import errors
+from benchmarks.checks.reading_tools import errors
 from tests.loops import loop_over
 from workspace.texts import tokens
 from workspace.texts.tokens import bound_tokens, count_tokens, estimate_tokens, get_tokenizer
@@ -24,7 +24,7 @@ from workspace.texts.tokens import bound_tokens, count_tokens, estimate_tokens, 
 ROOT = Path(__file__).resolve().parents[3]
 TOKENIZERS = {"o200k_base": openai.o200k_base().count, "cl100k_base": openai.cl100k_base().count}
 
-# The same few sentences, as people write them.
+# The same few sentences in several languages.
 LANGUAGES = {
     "english": "Each section has an address, and every tool answers with the commit that it read.",
     "german": "Jeder Abschnitt hat eine Adresse, und jede Antwort nennt den gelesenen Stand.",
@@ -73,7 +73,7 @@ def test_unreadable_text_is_estimated() -> None:
         assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=within)
 
 
-def test_counts_are_exact_where_the_extra_is_installed() -> None:
+def test_counts_are_exact_if_the_extra_is_installed() -> None:
     assert get_tokenizer() == "o200k_base"
     for text in LANGUAGES.values():
         assert count_tokens(text) == count_tokens(text.encode()) == TOKENIZERS["o200k_base"](text)

@@ -1,4 +1,4 @@
-"""Files in memory, to be validated."""
+"""Validation of files in memory, for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspace.validation.run import Selection, Validator
 
 @dataclass(frozen=True)
 class MemoryReader:
-    """Gives the bytes that it holds."""
+    """A reader of bytes in memory."""
 
     data: Mapping[str, bytes]
 
@@ -24,18 +24,18 @@ class MemoryReader:
 
 
 def files(held: Mapping[str, str | bytes]) -> FileSet:
-    """Files of these texts."""
+    """Return a file set with these texts."""
     data = {path: text.encode() if isinstance(text, str) else text for path, text in held.items()}
     return FileSet(frozenset(data), frozenset(), MemoryReader(data))
 
 
 def validator(held: Mapping[str, str | bytes], *only: str) -> Validator:
-    """What holds such files against the rules that their settings choose, or some only."""
+    """Return a validator of such files, with the rules enabled by their settings, or only some."""
     found = files(held)
     return Validator(found, Selection(found.config.validation, frozenset(only) if only else None))
 
 
 def findings(held: Mapping[str, str | bytes], *only: str) -> list[Finding]:
-    """What is found in all documents of such files."""
+    """Return the findings in all documents of such files."""
     made = validator(held, *only)
     return made.add_suggestions(made.check(made.files.documents))

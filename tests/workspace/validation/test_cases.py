@@ -1,4 +1,4 @@
-"""The examples of `tests/cases/validate.md`: a document, and what is found in it."""
+"""The examples of `tests/cases/validate.md`: documents and their findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workspace.validation.rules import RULES
 
 
 @loop_over("case", read_cases("validate.md"))
-def test_what_is_found(case: Case) -> None:
+def test_examples_have_expected_findings(case: Case) -> None:
     held: dict[str, str | bytes] = {"a.md": case.data("document")}
     held.update(case.json("files") if "files" in case.fences else {})
     if "settings" in case.fences:
@@ -21,12 +21,12 @@ def test_what_is_found(case: Case) -> None:
     found = made.add_suggestions(made.check(["a.md"]))
     assert "".join(map(_line, found)) == case.fences["findings"]
     if "mended" in case.fences:
-        assert mended(case.data("document"), found) == case.data("mended")
+        assert apply_fixes(case.data("document"), found) == case.data("mended")
 
 
 def test_every_rule_has_an_example() -> None:
     text = "".join(case.values[0].fences["findings"] for case in read_cases("validate.md"))
-    elsewhere = {  # in test_characters.py and test_run.py: no fence can show them
+    elsewhere = {  # in test_characters.py and test_run.py: fences cannot show them
         "invisible-character",
         "bidirectional-control",
         "encoding",
@@ -37,8 +37,8 @@ def test_every_rule_has_an_example() -> None:
     assert {rule.name for rule in RULES if f" {rule.name} " not in text} == elsewhere
 
 
-def mended(data: bytes, found: list[Finding]) -> bytes:
-    """A document with the safe mends of what was found in it."""
+def apply_fixes(data: bytes, found: list[Finding]) -> bytes:
+    """Return a document after the safe fixes of its findings."""
     splices = sorted((splice for one in found for splice in one.fix_splices), key=lambda splice: splice.start)
     assert all(one.end <= other.start for one, other in pairwise(splices))
     for splice in reversed(splices):

@@ -1,4 +1,4 @@
-"""Characters and bytes that no fence of an example could show."""
+"""Invisible characters and invalid bytes, which the fences of examples cannot show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.validation.memory import findings
-from tests.workspace.validation.test_cases import mended
+from tests.workspace.validation.test_cases import apply_fixes
 from workspace.validation.characters import find_invisible
 
 INVISIBLE, BIDIRECTIONAL = "invisible-character", "bidirectional-control"
@@ -33,13 +33,13 @@ def rules(text: str | bytes) -> list[str]:
         ("\x85", "U+0085 CONTROL"),
     ],
 )
-def test_an_invisible_character_is_named_with_its_place(character: str, name: str) -> None:
+def test_invisible_character_is_reported_with_its_position(character: str, name: str) -> None:
     [one] = findings({"a.md": f"# Ä\n\nüb{character}er\n"})
     assert (one.rule, one.line, one.column, one.end_column) == (INVISIBLE, 3, 3, 4)
-    assert one.message == f"the invisible character {name} stands here"
+    assert one.message == f"the invisible character {name} is not needed here"
 
 
-def test_of_all_characters_these_cannot_be_seen() -> None:
+def test_invisible_characters_equal_unicode_list() -> None:
     ranges = {
         (0x01, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C),
         (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E),
@@ -65,35 +65,35 @@ def test_of_all_characters_these_cannot_be_seen() -> None:
         "# Caf\u00e9 \u00e0 la carte\u00a0: 100\u202f%\n",
     ],
 )
-def test_what_the_writing_needs_is_not_told_of(text: str) -> None:
+def test_invisible_character_needed_by_script_is_not_reported(text: str) -> None:
     assert rules(text) == []
 
 
 @loop_over("character", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
-def test_a_bidirectional_control_is_an_error(character: str) -> None:
+def test_bidirectional_control_is_an_error(character: str) -> None:
     [one] = findings({"a.md": f"# A\n\nif admin{character} begin\n"})
     assert (one.rule, one.severity, one.column) == (BIDIRECTIONAL, "error", 9)
 
 
-def test_isolates_in_code_are_told_of_even_where_they_are_balanced() -> None:
+def test_balanced_isolates_in_code_are_reported() -> None:
     text = "# A\n\n```\nx = '\u2067\u05e9\u05dc\u05d5\u05dd\u2069'\n```\n"
     assert rules(text) == [BIDIRECTIONAL, BIDIRECTIONAL]
 
 
-def test_an_isolate_that_does_not_end_is_told_of() -> None:
+def test_unclosed_isolate_is_reported() -> None:
     assert rules("# A \u2067\u05e9\u05dc\u05d5\u05dd\n") == [BIDIRECTIONAL]
 
 
-def test_they_are_found_in_anchors_links_and_front_matter_too() -> None:
+def test_invisible_characters_in_anchors_links_and_front_matter_are_found() -> None:
     text = "---\ntitle: A\u200b\n---\n\n## B {#b\u200b}\n\n[x](#b\u200b)\n"
     found = findings({"a.md": text}, INVISIBLE)
     assert [(one.line, one.column) for one in found] == [(2, 9), (5, 9), (7, 7)]
     assert [bool(one.fix_splices) for one in found] == [False, True, True]
 
 
-def test_only_idle_characters_outside_code_are_taken_out() -> None:
+def test_fix_removes_only_idle_characters_outside_code() -> None:
     data = "# A\u200b\n\nso\u00adft\u2060\n\n    co\u200bde\n".encode()
-    assert mended(data, findings({"a.md": data})) == "# A\n\nso\u00adft\n\n    co\u200bde\n".encode()
+    assert apply_fixes(data, findings({"a.md": data})) == "# A\n\nso\u00adft\n\n    co\u200bde\n".encode()
 
 
 @loop_over(
@@ -101,26 +101,26 @@ def test_only_idle_characters_outside_code_are_taken_out() -> None:
     [
         (b"# A\n\nb\xc3\xa4\xe4c\n", "the bytes here are not UTF-8", (3, 3, 4)),
         ("# A\n".encode("utf-16"), "the file is UTF-16, and is read as UTF-8", (1, 1, 3)),
-        (b"# A\n\nb\0c\n", "a NUL stands here, and CommonMark reads another character", (3, 2, 3)),
+        (b"# A\n\nb\0c\n", "a NUL byte, which CommonMark replaces by U+FFFD", (3, 2, 3)),
     ],
 )
-def test_bytes_that_are_no_text(data: bytes, message: str, place: tuple[int, int, int]) -> None:
+def test_invalid_utf8_bytes_are_reported(data: bytes, message: str, place: tuple[int, int, int]) -> None:
     found = [one for one in findings({"a.md": data}, "encoding") if one.message == message]
     assert [(one.line, one.column, one.end_column) for one in found] == [place]
 
 
-def test_what_a_conversion_lost_is_told_of() -> None:
+def test_replacement_characters_are_reported() -> None:
     [one] = findings({"a.md": "# A\n\nM\ufffd\ufffdller\n"})
     assert (one.rule, one.line, one.column, one.end_column) == ("lost-character", 3, 2, 4)
 
 
 @loop_over("space", ["\u00a0", "\u3000", " \u2003 "])
-def test_a_line_that_only_looks_blank_is_told_of(space: str) -> None:
+def test_line_of_invisible_space_is_reported(space: str) -> None:
     [one] = findings({"a.md": f"# A\n\none\n{space}\ntwo\n\n```\n{space}\n```\n"})
     assert (one.rule, one.line, one.message) == (
         "trailing-space",
         4,
-        "the line looks blank and is not, so no paragraph ends",
+        "the line looks blank but is not, so it ends no paragraph",
     )
 
 
@@ -148,7 +148,7 @@ LETTERS = st.sampled_from((*MARKS, *RARE))
 
 
 @given(st.lists(LETTERS, max_size=40).map("".join), st.binary(max_size=8))
-def test_every_place_lies_in_the_document_and_mends_change_only_that(text: str, noise: bytes) -> None:
+def test_findings_lie_in_document_and_fixes_change_only_them(text: str, noise: bytes) -> None:
     data = text.encode() + noise
     found = findings({"a.md": data})
     lines = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -160,5 +160,8 @@ def test_every_place_lies_in_the_document_and_mends_change_only_that(text: str, 
             lines[one.end_line - 1].removeprefix("\ufeff") if one.end_line == 1 else lines[one.end_line - 1]
         )
         assert one.end_column <= width + 2
-    again = mended(data, found)
-    assert mended(again, [one for one in findings({"a.md": again}) if one.rule == "trailing-space"]) == again
+    again = apply_fixes(data, found)
+    assert (
+        apply_fixes(again, [one for one in findings({"a.md": again}) if one.rule == "trailing-space"])
+        == again
+    )

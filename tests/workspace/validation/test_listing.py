@@ -1,4 +1,4 @@
-"""Which files are looked at: in a work tree, in Git's index, in a commit, and without a repository."""
+"""The listed files of a work tree, of Git's index, of a commit, and of a folder without a repository."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-def test_a_work_tree_has_what_git_does_not_ignore(repo: Repo) -> None:
+def test_work_tree_lists_files_not_ignored_by_git(repo: Repo) -> None:
     repo.write({"new.md": "# N\n", "build/out.md": "# O\n", "docs/c.tmp.md": "# C\n", "build/deep/x.md": ""})
     found = list_folder(repo.path, GitReader(repo.path))
     assert found.documents == ("a.md", "docs/b.md", "new.md")
     assert found.paths >= {"x.png", ".gitignore"}
 
 
-def test_what_is_tracked_counts_though_it_is_ignored(repo: Repo) -> None:
+def test_tracked_file_is_listed_although_ignored(repo: Repo) -> None:
     repo.write({"build/kept.md": "# K\n", "build/other.md": "# O\n"})
     repo.git("add", "-f", "build/kept.md")
     assert list_folder(repo.path, GitReader(repo.path)).documents == ("a.md", "build/kept.md", "docs/b.md")
 
 
-def test_links_of_the_file_system_are_not_followed(repo: Repo, tmp_path: Path) -> None:
+def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("# S\n\n[x](gone.md)\n")
     (repo.path / "link.md").symlink_to(tmp_path / "secret.md")
     (repo.path / "folder").symlink_to(tmp_path, target_is_directory=True)
@@ -41,11 +41,11 @@ def test_links_of_the_file_system_are_not_followed(repo: Repo, tmp_path: Path) -
     found = list_folder(repo.path, GitReader(repo.path))
     assert found.documents == ("a.md", "docs/b.md")
     assert found.opaque == {"link.md", "folder"}
-    told = Validator(found, Selection(found.config.validation)).check(found.documents)
-    assert [one.message for one in told] == ["the link 'nolink.md' leads nowhere: there is no such file"]
+    findings = Validator(found, Selection(found.config.validation)).check(found.documents)
+    assert [one.message for one in findings] == ["the link 'nolink.md' leads nowhere: there is no such file"]
 
 
-def test_a_file_that_becomes_a_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
+def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
     found = list_folder(repo.path, GitReader(repo.path))
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()
@@ -56,7 +56,7 @@ def test_a_file_that_becomes_a_link_is_not_followed(repo: Repo, tmp_path: Path) 
     assert str(tmp_path) not in caught.value.message
 
 
-def test_other_repositories_and_pipes_are_not_entered(repo: Repo) -> None:
+def test_nested_repositories_and_pipes_are_skipped(repo: Repo) -> None:
     unborn(repo.path / "inner").commit({"i.md": "# I\n"})
     os.mkfifo(repo.path / "pipe.md")
     found = list_folder(repo.path, GitReader(repo.path))
@@ -64,7 +64,7 @@ def test_other_repositories_and_pipes_are_not_entered(repo: Repo) -> None:
     assert found.opaque == {"inner"}
 
 
-def test_the_index_has_what_the_next_commit_will(repo: Repo) -> None:
+def test_index_lists_files_of_next_commit(repo: Repo) -> None:
     repo.write({"a.md": "# Staged\n", "new.md": "# N\n"})
     repo.git("add", "a.md")
     repo.git("rm", "-q", "docs/b.md")
@@ -75,7 +75,7 @@ def test_the_index_has_what_the_next_commit_will(repo: Repo) -> None:
     assert found.reader.size("a.md") == 9
 
 
-def test_a_commit_is_read_as_it_is(repo: Repo) -> None:
+def test_commit_lists_its_own_files(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"a.md": "# Later\n", "docyard.toml": 'exclude = ["docs"]\n'})
     git = GitReader(repo.path)
@@ -84,14 +84,14 @@ def test_a_commit_is_read_as_it_is(repo: Repo) -> None:
     assert list_commit(git, repo.head()).documents == ("a.md",)
 
 
-def test_a_folder_without_a_repository_has_all_its_files(tmp_path: Path) -> None:
+def test_folder_without_repository_lists_all_files(tmp_path: Path) -> None:
     (tmp_path / "deep" / ".hidden").mkdir(parents=True)
     for name in ("a.md", "deep/b.markdown", "deep/.hidden/c.md", "x.txt"):
         (tmp_path / name).write_text("# X\n")
     assert list_folder(tmp_path, None).documents == ("a.md", "deep/b.markdown")
 
 
-def test_names_that_are_no_text_are_left_out(tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n")
     try:
         open(os.fsencode(tmp_path) + b"/\xff.md", "wb").close()

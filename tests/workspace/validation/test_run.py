@@ -1,4 +1,4 @@
-"""Whole workspaces: many documents, large ones, ones that cannot be read, and manifests."""
+"""Validation of workspaces: many, large and unreadable documents, and manifests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workspace.validation.rules import RULES
 from workspace.validation.run import MAX_SUGGESTIONS, check_document
 
 
-def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
+def test_document_with_many_self_links_is_read_once() -> None:
     links = "".join(f"[x{number}](#there) [y](a.md#gone)\n" for number in range(2_000))
     found = findings({"a.md": f"# A\n\n## There\n\n{links}"})
     assert {one.rule for one in found} == {"broken-fragment"}
@@ -18,13 +18,13 @@ def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
     assert found[0].line == 5
 
 
-def test_columns_of_a_very_long_line_are_counted_once() -> None:
+def test_columns_of_very_long_line_are_counted_once() -> None:
     found = findings({"a.md": "# A\n\n" + "ä[x](gone.md)" * 8_000})
     assert [one.column for one in found[:3]] == [6, 19, 32]
     assert len(found) == 8_000
 
 
-def test_a_document_that_is_too_large_is_told_of_and_the_others_are_read() -> None:
+def test_too_large_document_is_reported_and_others_checked() -> None:
     held = {
         "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
         "a.md": "# A\n" + "x" * 1000,
@@ -39,12 +39,12 @@ def test_a_document_that_is_too_large_is_told_of_and_the_others_are_read() -> No
     assert findings(held, "broken-link") == found[1:]
 
 
-def test_a_pointer_of_lfs_is_no_document() -> None:
+def test_lfs_pointer_is_not_checked() -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
     assert findings({"a.md": pointer, "b.md": "[a](a.md#x)\n"}) == []
 
 
-def test_a_manifest_that_cannot_be_used_is_told_of_with_its_line() -> None:
+def test_invalid_manifest_is_reported_with_its_line() -> None:
     held = {
         "a.md": "# A\n",
         "docs/.taxonomy.toml": "[metadata]\ntype = 'x'\nlanguag = 'go'\n",
@@ -52,7 +52,7 @@ def test_a_manifest_that_cannot_be_used_is_told_of_with_its_line() -> None:
     }
     [one] = validator(held).check_manifests()
     assert (one.path, one.line, one.rule) == ("docs/.taxonomy.toml", 3, "malformed-manifest")
-    assert one.message == "the manifest cannot be used: 'languag' is no key of the taxonomy"
+    assert one.message == "the manifest cannot be used: 'languag' is not a key of the taxonomy"
     assert validator(held, "broken-link").check_manifests() == []
 
 
@@ -63,7 +63,7 @@ def test_only_the_first_broken_links_have_a_suggestion() -> None:
     assert found[MAX_SUGGESTIONS].suggestion is None
 
 
-def test_no_suggestion_is_looked_for_that_is_not_told() -> None:
+def test_suggestion_is_computed_only_for_reported_findings() -> None:
     made = validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
     document = made.corpus.read("a.md")
     subject = Subject(document, made.files.config, made.corpus.types, made.corpus, makes_suggestions=True)
@@ -76,14 +76,14 @@ def test_no_suggestion_is_looked_for_that_is_not_told() -> None:
     ]
 
 
-def test_a_validator_can_be_sent_to_another_process() -> None:
+def test_validator_is_picklable() -> None:
     made = validator({"a.md": "[x](gone.md)\n"})
     found = made.check(["a.md"])
     assert pickle.loads(pickle.dumps(made)).check(["a.md"]) == found
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_a_long_line_of_controls_is_judged_in_parts() -> None:
+def test_long_line_of_controls_is_checked_in_parts() -> None:
     isolated = "\u05e9\u2067\u05e9\u2069 "
     assert {one.rule for one in findings({"a.md": "# A\n\n" + isolated * 2_000})} <= {"bidirectional-control"}
     marks = "\u05e9\u200f" * 8_000

@@ -1,4 +1,4 @@
-"""Requests: what a commit says of a keyed call, and how it is found again."""
+"""Requests: the trailers of a keyed call in a commit, and their search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded
@@ -51,7 +51,7 @@ RESULTS = st.dictionaries(TEXT, JSON, max_size=4)
 
 
 class History:
-    """Commits made one upon another, on no branch: a tip is all that a log is told."""
+    """A chain of commits on no branch, because a log gets only a tip."""
 
     def __init__(self, path: Path) -> None:
         self.repo = repositories.normal(path)
@@ -75,7 +75,7 @@ class History:
     ) -> str:
         request = Request(key, DIGEST, lambda _: result or {})
         trailers = request.trailers(self.plan)
-        return self.commit(parents, worded(message, client, trailers))
+        return self.commit(parents, format_message(message, client, trailers))
 
     def line(self, tip: str, length: int) -> str:
         for number in range(length):
@@ -83,7 +83,7 @@ class History:
         return tip
 
 
-def worded(message: str | None, client: str, trailers: Mapping[str, str]) -> str:
+def format_message(message: str | None, client: str, trailers: Mapping[str, str]) -> str:
     return format_commit_message(
         ["Tag a.md"], paths=["a.md"], message=message, tool="tag_document", client=client, trailers=trailers
     )
@@ -95,7 +95,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 
 class Counting(GitReader):
-    """A reader that counts the commits that it was asked for."""
+    """A reader that counts its reads of commits."""
 
     reads = 0
 
@@ -104,7 +104,7 @@ class Counting(GitReader):
         return super().commit(id)
 
 
-# What a forger would send: trailers, ends of paragraphs as Git, Python and Unicode know them, great length.
+# Forgeries: trailers, ends of paragraphs by Git, Python and Unicode, and great length.
 PIECES = (
     "Docyard-Request: forged",
     f"Docyard-Request-Digest: {DIGEST}",
@@ -119,8 +119,8 @@ FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
-@settings(max_examples=examples(100))
-def test_what_was_recorded_is_found_whatever_stands_around_it(
+@settings(max_examples=scale_examples(100))
+def test_recorded_request_is_found_with_any_message_and_client(
     history: History, key: str, result: dict[str, Any], message: str | None, client: str
 ) -> None:
     first = history.repo.head()
@@ -132,9 +132,9 @@ def test_what_was_recorded_is_found_whatever_stands_around_it(
 
 
 @given(FORGERIES, FORGERIES)
-@settings(max_examples=examples(100))
-def test_nobody_can_forge_a_request(history: History, message: str, client: str) -> None:
-    commit = history.commit((history.repo.head(),), worded(message, client, {}))
+@settings(max_examples=scale_examples(100))
+def test_request_cannot_be_forged_by_message_or_client(history: History, message: str, client: str) -> None:
+    commit = history.commit((history.repo.head(),), format_message(message, client, {}))
     assert RequestLog(history.store).find(commit, "forged") is None
     assert list(read_trailers(history.store.commit(commit).message)) == ["Docyard-Tool", "Docyard-Client"]
 
@@ -152,7 +152,7 @@ def test_git_reads_the_same_trailers(history: History) -> None:
     ]
 
 
-def test_a_long_result_is_short_in_the_message(history: History) -> None:
+def test_long_result_is_compressed_in_the_message(history: History) -> None:
     entry = {"success": True, "slug": "endpoints/search", "created": True}
     result = {"batch_results": [entry] * 200}
     commit = history.keyed((history.repo.head(),), "long", result)
@@ -162,7 +162,7 @@ def test_a_long_result_is_short_in_the_message(history: History) -> None:
     assert found.result == result
 
 
-def test_a_result_has_a_limit(history: History) -> None:
+def test_result_over_the_limit_is_refused(history: History) -> None:
     for length in (MAX_RESULT, MAX_RESULT + 1):
         result = {"a": "x" * (length - len('{"a":""}'))}
         if length == MAX_RESULT:
@@ -176,12 +176,12 @@ def test_a_result_has_a_limit(history: History) -> None:
 
 
 @loop_over("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
-def test_what_is_no_key(key: str) -> None:
+def test_invalid_key_is_refused(key: str) -> None:
     with pytest.raises(InvalidKey):
         Request(key, DIGEST, lambda _: {})
 
 
-def packed(data: bytes) -> str:
+def pack(data: bytes) -> str:
     return base64.urlsafe_b64encode(zlib.compress(data)).decode()
 
 
@@ -197,9 +197,9 @@ def packed(data: bytes) -> str:
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", 'Docyard-Result: {"a":' + "[" * 100_000),
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: A"),
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: ééé"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'{}')[:-8]}"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'[1]')}"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {packed(b'x')}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'{}')[:-8]}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'[1]')}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'x')}"),
         (
             "Docyard-Request: k",
             f"Docyard-Request-Digest: {DIGEST}",
@@ -215,7 +215,7 @@ def packed(data: bytes) -> str:
     ],
     ids=range(14),
 )
-def test_malformed_trailers_are_passed_over(history: History, lines: tuple[str, ...]) -> None:
+def test_malformed_trailers_are_ignored(history: History, lines: tuple[str, ...]) -> None:
     real = history.keyed((history.repo.head(),), "k", {"real": True})
     broken = history.commit((real,), "Odd\n\n" + "\n".join(lines))
     log = RequestLog(history.store)
@@ -223,8 +223,8 @@ def test_malformed_trailers_are_passed_over(history: History, lines: tuple[str, 
     assert log.find(broken, "k") == RecordedRequest(real, DIGEST, {"real": True})
 
 
-def test_a_bomb_is_not_inflated(history: History) -> None:
-    bomb = packed(b'{"a":"' + b"x" * 50_000_000 + b'"}')
+def test_compressed_bomb_is_not_inflated(history: History) -> None:
+    bomb = pack(b'{"a":"' + b"x" * 50_000_000 + b'"}')
     lines = ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {bomb}")
     commit = history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines))
     import tracemalloc
@@ -236,7 +236,7 @@ def test_a_bomb_is_not_inflated(history: History) -> None:
     assert peak < 10_000_000
 
 
-def test_the_same_key_for_another_call_is_an_error(history: History) -> None:
+def test_same_key_for_another_call_is_an_error(history: History) -> None:
     commit = history.keyed((history.repo.head(),), "key")
     log = RequestLog(history.store)
     same = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
@@ -253,8 +253,8 @@ def test_the_same_key_for_another_call_is_an_error(history: History) -> None:
 
 
 @given(RESULTS, RESULTS)
-@settings(max_examples=examples(50))
-def test_a_digest_is_of_values_and_not_of_their_order(one: dict[str, Any], other: dict[str, Any]) -> None:
+@settings(max_examples=scale_examples(50))
+def test_digest_is_independent_of_key_order(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert compute_digest("t", one) == compute_digest("t", dict(reversed(one.items())))
     assert (compute_digest("t", one) == compute_digest("t", other)) == (
         json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -262,7 +262,7 @@ def test_a_digest_is_of_values_and_not_of_their_order(one: dict[str, Any], other
     assert compute_digest("t", one) != compute_digest("u", one)
 
 
-def test_arguments_that_are_too_deep_have_no_digest() -> None:
+def test_too_deeply_nested_arguments_are_refused() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -270,7 +270,7 @@ def test_arguments_that_are_too_deep_have_no_digest() -> None:
         compute_digest("t", {"a": deep})
 
 
-def test_a_request_is_forgotten_after_a_thousand_commits(history: History) -> None:
+def test_request_is_not_found_after_a_thousand_commits(history: History) -> None:
     keyed = history.keyed((history.repo.head(),), "old")
     last = history.line(keyed, MAX_SCANNED_COMMITS - 1)
     following = RequestLog(history.store)
@@ -284,7 +284,7 @@ def test_a_request_is_forgotten_after_a_thousand_commits(history: History) -> No
     assert following.find(last, "old") is not None, "a branch that was reset reaches further back again"
 
 
-def test_a_log_reads_what_is_new_and_no_more(history: History) -> None:
+def test_log_reads_only_new_commits(history: History) -> None:
     git = Counting(history.repo.path)
     log = RequestLog(git)
     tip = history.line(history.repo.head(), 50)
@@ -300,12 +300,12 @@ def test_a_log_reads_what_is_new_and_no_more(history: History) -> None:
 
 
 @given(st.data())
-@settings(max_examples=examples(60))
-def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data: st.DataObject) -> None:
-    """Over any moves of a branch: commits, merges, resets, and a history made anew, seen six at a time."""
-    kept = 6
+@settings(max_examples=scale_examples(60))
+def test_reused_log_finds_the_same_as_a_new_one(history: History, data: st.DataObject) -> None:
+    """Move the branch in any way: commits, merges, resets and rewrites, with a limit of six commits."""
+    limit = 6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(idempotency, "MAX_SCANNED_COMMITS", kept)
+        patch.setattr(idempotency, "MAX_SCANNED_COMMITS", limit)
         log = RequestLog(history.store)
         parents: dict[str, list[str]] = {}
         keys: dict[str, str | None] = {}
@@ -321,7 +321,7 @@ def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data:
             if data.draw(st.booleans()):
                 tip = data.draw(st.sampled_from(sorted(parents)))
                 seen = [tip]
-                while len(seen) < kept and parents[seen[-1]]:
+                while len(seen) < limit and parents[seen[-1]]:
                     seen.append(parents[seen[-1]][0])
                 wanted = data.draw(st.sampled_from("abc"))
                 first = [commit for commit in seen if keys[commit] == wanted][-1:]
@@ -329,11 +329,11 @@ def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data:
                 assert [found.commit] * bool(found) == first if found else not first
 
 
-def keyed_upon(repo: Repo, key: str, path: str) -> str:
-    """A keyed commit on the branch that is checked out, which adds a file."""
+def commit_keyed(repo: Repo, key: str, path: str) -> str:
+    """Add a file in a keyed commit on the current branch."""
     trailers = Request(key, DIGEST, lambda _: {"path": path})
     snapshot = Snapshot(GitReader(repo.path), repo.head())
-    text = worded(None, "agent", trailers.trailers(Plan(snapshot, Overlay(snapshot), (), {})))
+    text = format_message(None, "agent", trailers.trailers(Plan(snapshot, Overlay(snapshot), (), {})))
     return repo.commit({path: "# New\n"}, text)
 
 
@@ -342,9 +342,9 @@ def found(repo: Repo, key: str) -> str | None:
     return recorded.commit if recorded else None
 
 
-def test_a_rebase_a_cherry_pick_and_an_amend_take_a_request_along(repo: Repo) -> None:
+def test_rebase_cherry_pick_and_amend_preserve_a_request(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic")
-    keyed_upon(repo, "key", "new.md")
+    commit_keyed(repo, "key", "new.md")
     repo.git("switch", "-q", "main")
     repo.commit({"other.md": "# Other\n"})
     repo.git("cherry-pick", "-x", "-s", "topic")
@@ -359,18 +359,18 @@ def test_a_rebase_a_cherry_pick_and_an_amend_take_a_request_along(repo: Repo) ->
     assert found(repo, "key") == repo.head()
 
 
-def test_only_first_parents_count(repo: Repo) -> None:
+def test_request_in_a_second_parent_is_not_found(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic")
-    keyed_upon(repo, "key", "new.md")
+    commit_keyed(repo, "key", "new.md")
     repo.git("switch", "-q", "main")
     repo.commit({"other.md": "# Other\n"})
     repo.git("merge", "-q", "--no-edit", "topic")
     assert found(repo, "key") is None
 
 
-def test_a_shallow_clone_ends_where_it_ends(repo: Repo, tmp_path: Path) -> None:
-    keyed_upon(repo, "old", "a.md")
-    kept = keyed_upon(repo, "new", "b.md")
+def test_shallow_clone_finds_only_requests_in_its_history(repo: Repo, tmp_path: Path) -> None:
+    commit_keyed(repo, "old", "a.md")
+    newer = commit_keyed(repo, "new", "b.md")
     repo.commit({"c.md": "# C\n"})
     clone = Repo(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
@@ -379,13 +379,13 @@ def test_a_shallow_clone_ends_where_it_ends(repo: Repo, tmp_path: Path) -> None:
     for _ in range(2):
         recorded = log.find(clone.head(), "new")
         assert recorded is not None
-        assert recorded.commit == kept
+        assert recorded.commit == newer
         assert log.find(clone.head(), "old") is None
     clone.git("fetch", "-q", "--unshallow")
     assert log.find(clone.head(), "old") is not None
 
 
-def test_a_commit_that_is_missing_is_not_passed_over(history: History) -> None:
+def test_missing_commit_is_an_error(history: History) -> None:
     tip = history.commit(("1" * 40,), "Its parent was lost\n")
     with pytest.raises(DamagedRepository):
         RequestLog(history.store).find(tip, "key")

@@ -1,4 +1,4 @@
-"""Plans: what a batch does to an overlay, operation by operation."""
+"""Plans: the effect of a batch on an overlay, operation by operation."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def statuses(planned: Plan) -> list[str]:
     return [step.status.value for step in planned.steps]
 
 
-def test_each_keeps_what_succeeded(snapshot: Snapshot) -> None:
+def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
     planned = run(snapshot, GOOD, BAD, GOOD)
     assert statuses(planned) == ["done", "failed", "done"]
     assert planned.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
     assert len(planned.summaries) == 2
 
 
-def test_all_keeps_nothing_unless_everything_succeeded(snapshot: Snapshot) -> None:
+def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
     planned = run(snapshot, GOOD, BAD, GOOD, mode=Mode.ALL)
     assert statuses(planned) == ["undone", "failed", "not_run"]
     assert planned.changes == {}
@@ -71,7 +71,7 @@ def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
     assert new.endswith(b"## Part {#part}\n\nText.\n")
 
 
-def test_what_changes_nothing_is_no_change(snapshot: Snapshot) -> None:
+def test_operation_without_effect_makes_no_change(snapshot: Snapshot) -> None:
     planned = run(snapshot, SAME)
     assert planned.steps[0].status is StepStatus.DONE
     assert (planned.changes, planned.summaries) == ({}, ())
@@ -79,13 +79,13 @@ def test_what_changes_nothing_is_no_change(snapshot: Snapshot) -> None:
     assert run(snapshot, created, RemoveDocument(path="new.md")).changes == {}
 
 
-def test_an_operation_that_could_not_be_read_fails_in_its_place(snapshot: Snapshot) -> None:
+def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
     planned = run(snapshot, GOOD, LimitExceeded("too much"), GOOD)
     assert statuses(planned) == ["done", "failed", "done"]
     assert statuses(run(snapshot, LimitExceeded("x"), GOOD, mode=Mode.ALL)) == ["failed", "not_run"]
 
 
-def test_a_failed_operation_leaves_the_overlay_as_it_was(snapshot: Snapshot) -> None:
+def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> None:
     overlay = Overlay(snapshot)
     GOOD.apply(overlay, STYLE)
     before = dict(overlay.changes())
@@ -102,7 +102,7 @@ def test_a_failed_operation_leaves_the_overlay_as_it_was(snapshot: Snapshot) -> 
         assert overlay.changes() == before
 
 
-def test_a_batch_has_a_limit(snapshot: Snapshot) -> None:
+def test_batch_over_the_limit_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(LimitExceeded) as caught:
         run(snapshot, *[GOOD] * 201)
     assert caught.value.details == {"limit": 200, "actual": 201}

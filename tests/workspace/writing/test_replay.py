@@ -1,4 +1,4 @@
-"""Replay: a call that meets another commit still means what it meant, and overwrites nothing unseen."""
+"""Replay: a call after a concurrent commit has the same meaning, and overwrites no unread text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ours(repo: Repo) -> Workspace:
 
 @pytest.fixture
 def theirs(repo: Repo) -> Callable[..., WriteResult]:
-    """Another writer, who has read everything."""
+    """Return the write function of another writer, who has read everything."""
     other = Workspace.open(repo.path, durable=False)
 
     def write(*operations: Operation) -> WriteResult:
@@ -46,17 +46,17 @@ def theirs(repo: Repo) -> Callable[..., WriteResult]:
     return write
 
 
-def shown(workspace: Workspace) -> SeenTexts:
-    """The memory of a client that has read the whole page."""
+def read_page(workspace: Workspace) -> SeenTexts:
+    """Return the seen texts of a client that has read the whole page."""
     document, seen_texts = workspace.snapshot().document(PAGE), SeenTexts()
     seen_texts.add(compute_digest(document, section) for section in document.sections)
     return seen_texts
 
 
-def meet(
+def write_concurrently(
     ours: Workspace, theirs: Callable[[], object], *operations: Operation, **options: Any
 ) -> WriteResult:
-    """A batch that meets another writer's commit between its plan and its publication."""
+    """Write a batch while another writer commits between its plan and its publication."""
     batch = [Interrupted(theirs), *operations]
     return ours.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
 
@@ -65,11 +65,11 @@ def text(repo: Repo) -> str:
     return repo.git("show", f"HEAD:{PAGE}")
 
 
-def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
+def test_task_address_refers_to_the_tip_at_the_call(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
-    done = meet(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
+    done = write_concurrently(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
     assert done.is_committed
     assert "- [ ] First\n- [x] Write\n" in text(repo)
     outcome = done.steps[1].outcome
@@ -78,24 +78,24 @@ def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
     assert repo.git("rev-list", "--count", "HEAD").strip() == "3"
 
 
-def test_two_tasks_of_one_title_are_a_conflict(
+def test_two_tasks_of_the_same_title_are_a_conflict(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
-    twin = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
-    done = meet(ours, lambda: theirs(twin), CompleteTask(file=PAGE, slug="tasks[0]"))
+    duplicate = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
+    done = write_concurrently(ours, lambda: theirs(duplicate), CompleteTask(file=PAGE, slug="tasks[0]"))
     assert not done.is_committed
     assert done.steps[1].error is not None
     assert done.steps[1].error.code == "CONFLICT"
     assert "[x]" not in text(repo)
 
 
-def test_a_section_is_found_behind_a_new_one_of_its_name(repo: Repo, ours: Workspace) -> None:
+def test_section_is_found_after_a_new_duplicate_title(repo: Repo, ours: Workspace) -> None:
     def another_comes_first() -> None:
         changed = TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
         _commit(repo, changed)
 
     append = AppendContent(file=PAGE, slug="errors", content="And a half.")
-    assert meet(ours, another_comes_first, append).is_committed
+    assert write_concurrently(ours, another_comes_first, append).is_committed
     assert "Zero.\n\n## Errors\n\nOne.\n\nAnd a half.\n" in text(repo)
 
 
@@ -105,12 +105,12 @@ def test_a_section_is_found_behind_a_new_one_of_its_name(repo: Repo, ours: Works
     [UpdateContent(file=PAGE, slug="errors", content="Ours."), RemoveSection(file=PAGE, slug="errors")],
     ids=lambda operation: operation.name,
 )
-def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
+def test_concurrent_edit_of_another_writer_is_not_overwritten(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult], operation: Operation, with_base: bool
 ) -> None:
-    proof = {"base_commit": repo.head()} if with_base else {"seen_texts": shown(ours)}
+    evidence = {"base_commit": repo.head()} if with_base else {"seen_texts": read_page(ours)}
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    done = meet(ours, lambda: theirs(append), operation, **proof)
+    done = write_concurrently(ours, lambda: theirs(append), operation, **evidence)
     assert not done.is_committed
     error = done.steps[1].error
     assert error is not None
@@ -120,32 +120,32 @@ def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
     assert "One.\n\nTheirs.\n" in text(repo)
 
 
-def test_what_nobody_else_changed_is_overwritten_all_the_same(
+def test_unchanged_section_is_overwritten_after_a_concurrent_commit(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     task = AddTask(file=PAGE, slug="tasks", title="Theirs")
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
-    assert meet(ours, lambda: theirs(task), update, seen_texts=shown(ours)).is_committed
+    assert write_concurrently(ours, lambda: theirs(task), update, seen_texts=read_page(ours)).is_committed
     assert "## Errors\n\nOurs.\n" in text(repo)
     assert "- [ ] Theirs\n" in text(repo)
 
 
-def test_only_what_was_committed_has_been_written(
+def test_only_committed_text_counts_as_written(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
-    seen_texts = shown(ours)
+    seen_texts = read_page(ours)
     known = len(seen_texts)
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    assert not meet(ours, lambda: theirs(append), update, seen_texts=seen_texts).is_committed
+    assert not write_concurrently(ours, lambda: theirs(append), update, seen_texts=seen_texts).is_committed
     assert len(seen_texts) == known
     task = AddTask(file=PAGE, slug="tasks", title="Ours")
-    assert meet(ours, lambda: None, task, seen_texts=seen_texts).is_committed
+    assert write_concurrently(ours, lambda: None, task, seen_texts=seen_texts).is_committed
     assert len(seen_texts) == known + 1
 
 
 def _commit(repo: Repo, data: bytes) -> None:
-    """A person's commit of the page, also where there is no work tree."""
+    """Commit the page as a person, also without a work tree."""
     if (repo.path / ".git").exists():
         repo.commit({PAGE: data})
         return

@@ -1,4 +1,4 @@
-"""Retries: a write with a key is done once, whoever sends it, however often, from however many processes."""
+"""Retries: a write with a key is done once, for any number of calls, clients and processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
 TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
 BAD = UpdateContent(file="tasks.md", slug="nowhere", content="x")
 
-_barriers: list[Any] = []  # of this process, where it is one of several writers
+_barriers: list[Any] = []  # of this process, if it is one of several writers
 
 
 def summaries(plan: Plan) -> Mapping[str, object]:
@@ -50,7 +50,7 @@ def write(
     return workspace.write(operations, **options)
 
 
-def opened(repo: Repo) -> Workspace:
+def open_workspace(repo: Repo) -> Workspace:
     return Workspace.open(repo.path, durable=False)
 
 
@@ -69,13 +69,13 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.mark.smoke
-def test_a_retry_is_told_what_the_first_call_did_also_after_a_restart(repo: Repo) -> None:
-    workspace = opened(repo)
+def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None:
+    workspace = open_workspace(repo)
     first = write(workspace, [TASK], "key")
     assert first.is_committed
     assert first.repeated is None
     repo.commit({"other.md": "# A person went on\n"})
-    for again in (workspace, opened(repo)):
+    for again in (workspace, open_workspace(repo)):
         retried = write(again, [TASK], "key")
         assert (retried.is_committed, retried.commit, retried.steps) == (False, first.commit, ())
         assert retried.repeated is not None
@@ -86,16 +86,16 @@ def test_a_retry_is_told_what_the_first_call_did_also_after_a_restart(repo: Repo
 
 
 @pytest.mark.smoke
-def test_a_retry_of_what_could_not_be_done_again_is_no_error(repo: Repo) -> None:
-    first = write(opened(repo), [RemoveDocument(path="other.md")], "key")
-    retried = write(opened(repo), [RemoveDocument(path="other.md")], "key")
+def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
+    first = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    retried = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
     assert retried.repeated is not None
     assert retried.commit == first.commit
 
 
 @pytest.mark.smoke
-def test_the_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
-    workspace = opened(repo)
+def test_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
+    workspace = open_workspace(repo)
     write(workspace, [TASK], "key")
     with pytest.raises(KeyReused):
         write(workspace, [RemoveDocument(path="other.md")], "key")
@@ -104,8 +104,8 @@ def test_the_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
 
 
 @pytest.mark.smoke
-def test_what_made_no_commit_runs_again(repo: Repo) -> None:
-    workspace = opened(repo)
+def test_call_without_a_commit_runs_again(repo: Repo) -> None:
+    workspace = open_workspace(repo)
     refused = write(workspace, [BAD], "key")
     assert [step.status for step in refused.steps] == [StepStatus.FAILED]
     undone = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
@@ -121,18 +121,18 @@ def test_what_made_no_commit_runs_again(repo: Repo) -> None:
 
 
 @pytest.mark.smoke
-def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "new")
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
     first = write(workspace, [create], "key")
     assert first.is_committed
-    assert write(opened(repo), [create], "key").commit == first.commit == repo.head()
+    assert write(open_workspace(repo), [create], "key").commit == first.commit == repo.head()
     assert count(repo) == 1
 
 
-def test_a_key_is_forgotten_after_a_thousand_commits(repo: Repo) -> None:
-    workspace = opened(repo)
+def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
+    workspace = open_workspace(repo)
     first = write(workspace, [TASK], "key").commit
     assert first is not None
     store, tip = workspace.git, first
@@ -148,7 +148,7 @@ def test_a_key_is_forgotten_after_a_thousand_commits(repo: Repo) -> None:
 
 
 def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     barrier = Barrier(8)
 
     def send(_: int) -> WriteResult:
@@ -167,26 +167,24 @@ def join(barrier: Any) -> None:
 
 
 def race(path: Path, number: int, rounds: int) -> list[tuple[bool, str | None, Mapping[str, object]]]:
-    """Sends each key at the moment at which the other process sends it, too."""
+    """Send each key at the same time as the other process."""
     workspace = Workspace.open(path, durable=False)
-    told = []
-    for turn in range(rounds):
-        task = AddTask(file="tasks.md", slug="tasks", title=f"Task {turn}")
+    results = []
+    for round_number in range(rounds):
+        task = AddTask(file="tasks.md", slug="tasks", title=f"Task {round_number}")
         mark = {"writer": number}
         _barriers[0].wait(60)
-        written = write(workspace, [task], f"key-{turn}", result=lambda plan, mark=mark: mark)
-        told.append(
+        written = write(workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark)
+        results.append(
             (written.is_committed, written.commit, written.repeated.result if written.repeated else mark)
         )
-    return told
+    return results
 
 
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
-def test_two_processes_with_one_key_at_once_make_one_commit_and_get_one_answer(
-    tmp_path: Path, kind: str
-) -> None:
+def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, kind: str) -> None:
     repo = {"normal": repositories.normal, "bare": repositories.bare}[kind](tmp_path / "repo", FILES)
     rounds = 20
     spawn = multiprocessing.get_context("spawn")
@@ -196,17 +194,17 @@ def test_two_processes_with_one_key_at_once_make_one_commit_and_get_one_answer(
         one, other = (future.result(timeout=120) for future in futures)
     for mine, theirs in zip(one, other, strict=True):
         assert sorted((mine[0], theirs[0])) == [False, True]
-        assert mine[1:] == theirs[1:], "the commit, and whose answer it is"
-    assert titles(repo) == [f"Task {turn}" for turn in range(rounds)]
+        assert mine[1:] == theirs[1:], "the commit, and the writer of the result"
+    assert titles(repo) == [f"Task {round_number}" for round_number in range(rounds)]
     assert count(repo) == 1 + rounds
     assert repo.fsck() == ""
     if kind == "normal":
         assert repo.status() == ""
 
 
-def test_a_writer_that_meets_its_own_key_after_it_planned(repo: Repo) -> None:
-    """Another process commits the key between this one's plan and its turn: nothing is applied twice."""
-    other = opened(repo)
+def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo) -> None:
+    """Another process commits the key between plan and publication: the operation is applied once."""
+    other = open_workspace(repo)
     firsts: list[WriteResult] = []
 
     class Overtaken(AddTask):
@@ -216,7 +214,9 @@ def test_a_writer_that_meets_its_own_key_after_it_planned(repo: Repo) -> None:
 
     request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), summaries)
     late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)
-    done = opened(repo).write([late], mode=Mode.EACH, tool="edit_document", client="agent", request=request)
+    done = open_workspace(repo).write(
+        [late], mode=Mode.EACH, tool="edit_document", client="agent", request=request
+    )
     [first] = firsts
     assert first.is_committed
     assert (done.is_committed, done.commit) == (False, first.commit)

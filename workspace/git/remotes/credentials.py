@@ -1,6 +1,6 @@
 """Credentials for a remote: an SSH agent, SSH keys, and tokens of the environment or a private file.
 
-A secret is never in the repository, never printed, and never sent where it was not meant for.
+A secret is never in the repository, never printed, and only sent to its own host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
     "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
 }
-"""Hosts with a user's name that goes with any token, and with variables that hold tokens for them alone."""
+"""Hosts with the user name for any token, and with the variables of tokens for this host only."""
 
 _ANY_USER = "git"
 _MOST = 1_000_000
@@ -47,7 +47,7 @@ class Login(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where this user's secrets are, as the environment says.
+    """The sources of this user's secrets, according to the environment.
 
     `token` is for whichever remote is synchronised, `forge_tokens` are by host, `file` holds lines such as
     `https://user:token@host` (git-credential-store). `ssh_keys` are private keys without a passphrase.
@@ -61,7 +61,7 @@ class Access:
     ssh_keys: tuple[Path, ...] = ()
 
     def login(self, address: RemoteUrl, outside: Iterable[Path]) -> Login | None:
-        """Return the login for a remote over HTTP; None if there is none, or the connection is not private.
+        """Return the login for a remote over HTTP; None without a secret or a private connection.
 
         `outside` are the repository's folders, in which no credential file is read. Raises UnsafeCredentials.
         """
@@ -93,7 +93,7 @@ def _read(file: Path, outside: Iterable[Path]) -> str:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
-        raise UnsafeCredentials("it is no regular file", "Make it a file, of mode 600.")
+        raise UnsafeCredentials("it is not a regular file", "Make it a file, of mode 600.")
     with open(handle, "rb") as stream:
         if os.name == "posix" and status.st_uid not in (os.geteuid(), 0):
             raise UnsafeCredentials("it belongs to another user", "Make one of your own, of mode 600.")
@@ -109,8 +109,8 @@ def _logins(text: str, address: RemoteUrl) -> Iterable[Login]:
     for line in text.splitlines():
         try:
             parts = urlsplit(line.strip())
-            is_meant = bool(parts.password) and address.is_same_server(line.strip())
+            is_match = bool(parts.password) and address.is_same_server(line.strip())
         except ValueError:
             continue
-        if is_meant and parts.password:
+        if is_match and parts.password:
             yield Login(unquote(parts.username or _ANY_USER), unquote(parts.password))

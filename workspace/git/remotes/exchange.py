@@ -88,12 +88,12 @@ class RemoteTooLarge(WorkspaceError):
 
 
 class RemoteDenied(WorkspaceError):
-    """The remote did not let this user in."""
+    """The remote denied this user access."""
 
     code: ClassVar[str] = "REMOTE_DENIED"
 
     def __init__(self, remote: str, reason: str, fix: str) -> None:
-        super().__init__(f"the remote `{remote}` did not let us in: {reason}", fix=fix, remote=remote)
+        super().__init__(f"the remote `{remote}` denied access: {reason}", fix=fix, remote=remote)
 
 
 class HostNotTrusted(WorkspaceError):
@@ -103,18 +103,18 @@ class HostNotTrusted(WorkspaceError):
 
     def __init__(self, remote: str, address: RemoteUrl) -> None:
         if address.transport is Transport.SSH:
-            what = "its key is not the one in known_hosts, or there is none"
+            reason = "its key is not in known_hosts"
             fix = (
                 f"Connect once with ssh to {address.host}, compare the key's fingerprint with the one that "
                 "its owner gives, and accept it."
             )
         else:
-            what, fix = (
+            reason, fix = (
                 "its certificate is not valid",
                 "Add the authority that signed it to the system's own.",
             )
         super().__init__(
-            f"the remote `{remote}` is not known to be what it says: {what}", fix=fix, remote=remote
+            f"the identity of the remote `{remote}` is not verified: {reason}", fix=fix, remote=remote
         )
 
 
@@ -143,20 +143,20 @@ class Peer:
         if "certificate" in reason or "hostkey" in reason:
             return HostNotTrusted(self.name, self.address)
         if "authenticat" in reason or reason.endswith(("code: 401", "code: 403")):
-            return RemoteDenied(self.name, reason, _way_in(self.address))
-        return RemoteUnreachable(self.name, reason or "it said nothing")
+            return RemoteDenied(self.name, reason, _suggest_credentials(self.address))
+        return RemoteUnreachable(self.name, reason or "it returned no error message")
 
 
 class Exchange(pygit2.RemoteCallbacks):
     """The answers to libgit2's questions during one exchange.
 
-    `rejections` are why the remote did not take what was pushed, by the names of its refs.
+    `rejections` are the reasons why the remote rejected pushed refs, by their names.
     """
 
     def __init__(self, peer: Peer, progress: Progress | None = None) -> None:
         super().__init__()
         self.rejections: dict[str, str] = {}
-        self.said = ""
+        self.message = ""
         self._peer = peer
         self._progress = progress
         self._until = time.monotonic() + peer.seconds
@@ -172,20 +172,20 @@ class Exchange(pygit2.RemoteCallbacks):
             if allowed_types & CredentialType.SSH_KEY:
                 offer = next(self._offers, None)
                 if offer is None:
-                    raise self._denied("none of the keys that were offered is accepted")
+                    raise self._denied_error("it accepts none of the offered keys")
                 return offer(user)
             if allowed_types & CredentialType.USERNAME:
                 return pygit2.Username(user)
-            raise self._denied("it asks for a password")
+            raise self._denied_error("it requires a password")
         login = self._peer.login
         if login is None or not allowed_types & CredentialType.USERPASS_PLAINTEXT:
             if self._peer.address.is_private:
-                raise self._denied("it asks for a password, and there is none for it")
-            raise self._denied("it asks for a password, which others could read on the way")
+                raise self._denied_error("it requires a password, and none is set")
+            raise self._denied_error("it requires a password, but the connection is not encrypted")
         if self._has_shown_login:
-            raise self._denied("the token or password is not accepted")
+            raise self._denied_error("the token or password is not accepted")
         if not self._peer.address.is_same_server(url):
-            raise self._denied("it leads to another host, which is not shown the token")
+            raise self._denied_error("it redirects to another host, which must not receive the token")
         self._has_shown_login = True
         return pygit2.UserPass(*login)
 
@@ -196,7 +196,7 @@ class Exchange(pygit2.RemoteCallbacks):
 
     def sideband_progress(self, string: str) -> None:
         self._check()
-        self.said = (self.said + string)[-4_000:]
+        self.message = (self.message + string)[-4_000:]
 
     def transfer_progress(self, stats: TransferProgress) -> None:
         self._check()
@@ -220,8 +220,8 @@ class Exchange(pygit2.RemoteCallbacks):
         if time.monotonic() > self._until:
             raise RemoteTooSlow(self._peer.name, self._peer.seconds)
 
-    def _denied(self, reason: str) -> RemoteDenied:
-        return RemoteDenied(self._peer.name, reason, _way_in(self._peer.address))
+    def _denied_error(self, reason: str) -> RemoteDenied:
+        return RemoteDenied(self._peer.name, reason, _suggest_credentials(self._peer.address))
 
     def _keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
         """Yield the keys to offer over SSH, each once, so that a remote that refuses ends the loop."""
@@ -236,7 +236,7 @@ def _make_keypair(public: str | None, private: str, user: str) -> pygit2.Keypair
     return pygit2.Keypair(user, public, private, "")
 
 
-def _way_in(address: RemoteUrl) -> str:
+def _suggest_credentials(address: RemoteUrl) -> str:
     if address.transport is Transport.SSH:
         return (
             "Add a key that it knows to the SSH agent by ssh-add, or name a key file in DOCYARD_SSH_KEY "

@@ -1,7 +1,7 @@
 """A push to a repository in a folder, with the compare-and-swap that libgit2 leaves out there.
 
-libgit2 sets the ref of such a repository whatever it is at, and would take away what another has pushed in
-between. So the objects go there under a ref of their own, and then the branch is moved from where it was.
+libgit2 sets the ref of such a repository unconditionally, and would remove commits pushed by another client
+in between. So the objects go there under a ref of their own, and then the branch is moved from where it was.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FolderPushRefused(Exception):
 def push_to_folder(
     ours: pygit2.Repository, url: str, wanted: Mapping[str, str], callbacks: pygit2.RemoteCallbacks
 ) -> dict[str, str]:
-    """Push commits to branches of the repository in a folder, and return why some were not taken, by branch.
+    """Push commits to branches of the repository in a folder; return the reasons for rejections, by branch.
 
     Raises:
         FolderRefuses: the repository has rules that only Git can apply.
@@ -44,7 +44,7 @@ def push_to_folder(
     """
     path = find_folder(url)
     if not path.is_dir():
-        raise pygit2.GitError("there is no repository in its folder")
+        raise pygit2.GitError("its folder has no repository")
     theirs = open_repository(path)
     _check_rules(theirs)
     before = {branch: _read_target(theirs, f"refs/heads/{branch}") for branch in wanted}
@@ -98,7 +98,7 @@ def find_folder(url: str) -> Path:
 
 def _check_rules(theirs: pygit2.Repository) -> None:
     if not theirs.is_bare:
-        raise FolderPushRefused("it has a work tree, which only git can keep in step with a push")
+        raise FolderPushRefused("it has a work tree, which only git can update on a push")
     hooks = Path(theirs.path or "", "hooks")
     with suppress(KeyError):
         hooks = Path(theirs.path or "", str(theirs.config["core.hooksPath"])).expanduser()
@@ -119,7 +119,7 @@ def _move_ref(theirs: pygit2.Repository, name: str, before: str | None, commit: 
                 theirs.lookup_reference(name).set_target(commit, "push")
             return
         except (ValueError, OSError, pygit2.GitError):
-            # Another holds its lock, or has moved it: the next look tells.
+            # Another program holds its lock or has moved it; the next check detects which.
             if attempt == _ATTEMPTS - 1:
                 if Path(theirs.path, f"{name}.lock").exists():
                     raise FolderPushRefused(f"another program holds its {name}.lock") from None

@@ -1,7 +1,7 @@
 """A child process for libgit2's network calls, which is killed at a deadline.
 
 libgit2's network calls cannot be cancelled, and an SSH handshake restarts when its time is up. A thread would
-keep its socket, and could still push or move a ref after its failure had been reported. The process reports
+hold its socket, and could still push or move a ref after its failure had been reported. The process reports
 its progress and is killed at its deadline, which a `ProcessPoolExecutor` cannot do.
 """
 
@@ -36,7 +36,7 @@ _EXPECTED = (pygit2.GitError, KeyError, ValueError, OSError)
 
 T = TypeVar("T")
 Call = Callable[[pygit2.Repository, Peer, Exchange], T]
-"""What is done with a remote; a function of a module, or a `partial` of one, because it is pickled."""
+"""An exchange with a remote; a module function, or a `partial` of one, because it is pickled."""
 
 
 class _ExchangeStarted(NamedTuple):
@@ -73,7 +73,7 @@ class RemoteProcess:
 
         Raises:
             RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable.
-            OSError: the system has no room for another process.
+            OSError: the system cannot start another process.
         """
         try:
             if self._child is None:

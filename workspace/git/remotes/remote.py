@@ -1,7 +1,7 @@
 """The remotes of a repository: listing their branches, fetching and pushing.
 
 Refspecs are ours, never those of Git's settings, and nothing is forced on a remote. libgit2 gives each object
-of a pack the id that its bytes have, so nothing else can come under a name that is asked for.
+of a pack the id of its bytes, so a remote cannot return other bytes for a requested id.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class PushRejected(WorkspaceError):
 
     def __init__(self, remote: str, reason: str) -> None:
         super().__init__(
-            f"the remote `{remote}` did not take the push: {reason}",
-            fix="Nothing is lost. Mend what it says, or ask who keeps it; then run the same again.",
+            f"the remote `{remote}` rejected the push: {reason}",
+            fix="Nothing is lost. Fix the problem or contact the remote's administrator, then retry.",
             remote=remote,
             reason=reason,
         )
@@ -58,7 +58,7 @@ class RemoteMoved(PushRejected):
 class BranchSelection(NamedTuple):
     """A selection of a remote's branches: some names, and up to 5,000 that match a regular expression.
 
-    What `known` names by branch is here already, and is not fetched again.
+    The commits of `known`, by branch, exist here already, and are not fetched again.
     """
 
     names: Sequence[str]
@@ -76,7 +76,7 @@ class BranchSelection(NamedTuple):
 class GitRemotes:
     """The remotes of one repository; leaving the `with` ends their process.
 
-    With `durable`, what is fetched is synced to disk.
+    With `durable`, fetched objects are synced to disk.
     """
 
     def __init__(self, path: Path, *, durable: bool) -> None:
@@ -107,7 +107,7 @@ class GitRemotes:
         return RemoteUrl(Transport.FILE, str(home / Path(address.url).expanduser()))
 
     def commit_at(self, ref: str) -> str | None:
-        """Return the commit of a local ref, read again; None if there is no such ref."""
+        """Return the commit of a local ref, read again; None if the ref does not exist."""
         try:
             found = self._repo.lookup_reference(ref).resolve()
         except (KeyError, ValueError, pygit2.GitError):
@@ -143,7 +143,7 @@ class GitRemotes:
     def list_branches(self, peer: Peer, wanted: BranchSelection) -> dict[str, str]:
         """Return the commits of the selected branches that a remote has, read from the remote.
 
-        Raises what `RemoteProcess.run` raises.
+        Raises the errors of `RemoteProcess.run`.
         """
         return self._process.run(peer, partial(_list, wanted=wanted))
 
@@ -152,7 +152,7 @@ class GitRemotes:
     ) -> dict[str, str]:
         """Fetch branches to local refs with the prefix `into`; return the commits of those that exist.
 
-        Raises what `RemoteProcess.run` raises.
+        Raises the errors of `RemoteProcess.run`.
         """
         return self._process.run(peer, partial(_fetch, wanted=wanted, into=into), progress)
 
@@ -162,25 +162,25 @@ class GitRemotes:
         """Push commits to branches in one exchange; return why some were rejected, by branch.
 
         Nothing is ever forced: the remote's own commits must go on in ours, else it is RemoteMoved. libgit2
-        then takes back the whole push, so each branch has that error. Raises what `RemoteProcess.run` raises.
+        then reverts the whole push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
         """
-        rejections, said = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
+        rejections, message = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()
-        said = clean_message(said.replace("\n", "; "), secrets)
+        message = clean_message(message.replace("\n", "; "), secrets)
         return {
-            branch: _make_rejection(peer.name, clean_message(reason, secrets), said)
+            branch: _make_rejection(peer.name, clean_message(reason, secrets), message)
             for branch, reason in rejections.items()
         }
 
 
-def _make_rejection(remote: str, reason: str, said: str) -> PushRejected:
-    # Git's protocol has words for a refusal, and no code.
+def _make_rejection(remote: str, reason: str, message: str) -> PushRejected:
+    # Git's protocol has only messages for a rejection, and no code.
     if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
         return RemoteMoved(remote)
-    return PushRejected(remote, f"{reason} ({said})" if said else reason)
+    return PushRejected(remote, f"{reason} ({message})" if message else reason)
 
 
-# What follows is done in the process that speaks with the remote.
+# The functions below run in the child process that connects to the remote.
 
 
 def _list(
@@ -209,7 +209,7 @@ def _fetch(
             if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
     if parse_remote_url(remote.url or "").password is not None:
-        # `insteadOf` has put a password into the URL, which libgit2 writes there.
+        # `insteadOf` has put a password into the URL, and libgit2 writes the URL to FETCH_HEAD.
         Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)
     return found
 
@@ -220,18 +220,18 @@ def _push(
     """Return why the remote rejected branches, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
-            return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.said
+            return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.message
         # The very commits, whatever the branches are at by now.
         specs = [f"{commit}:{_HEADS}{branch}" for branch, commit in wanted.items()]
         _open_remote(repo, peer).push(specs, exchange, proxy=True)
     except FolderPushRefused as error:
-        return dict.fromkeys(wanted, error.reason), exchange.said
+        return dict.fromkeys(wanted, error.reason), exchange.message
     except pygit2.GitError as error:
-        # libgit2 looks before it sends anything; pygit2 does not pass on by which code it refused.
+        # libgit2 checks before it sends anything; pygit2 does not return the error code.
         if not any(words in str(error) for words in _NOT_AHEAD):
             raise
-        return dict.fromkeys(wanted, "non-fast-forward"), exchange.said
-    return {name.removeprefix(_HEADS): why for name, why in exchange.rejections.items()}, exchange.said
+        return dict.fromkeys(wanted, "non-fast-forward"), exchange.message
+    return {name.removeprefix(_HEADS): why for name, why in exchange.rejections.items()}, exchange.message
 
 
 def _connect(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:

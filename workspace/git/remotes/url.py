@@ -59,7 +59,7 @@ class RemoteUrl:
         """Return True if data sent there cannot be read on the way: a token may be sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
-    def shown(self) -> str:
+    def format_redacted(self) -> str:
         """Return the form that is shown to people: transport and host."""
         return "a folder" if self.transport is Transport.FILE else f"{self.host} ({self.transport})"
 
@@ -73,7 +73,7 @@ class RemoteUrl:
 
 
 def parse_remote_url(url: str) -> RemoteUrl:
-    """Return the address that a URL stands for.
+    """Return the parsed address of a URL.
 
     Raises UnsupportedRemote; its message shows nothing of the URL.
     """
@@ -82,7 +82,7 @@ def parse_remote_url(url: str) -> RemoteUrl:
     if url.startswith("-"):
         raise UnsupportedRemote("its URL begins with a dash")
     if _HELPER.match(url):
-        raise UnsupportedRemote("its URL asks for a helper program, and none is run")
+        raise UnsupportedRemote("its URL names a helper program, which Docyard does not run")
     found = _SCHEME.match(url)
     if found is None:
         return _parse_without_scheme(url)
@@ -102,7 +102,7 @@ def parse_remote_url(url: str) -> RemoteUrl:
     user = unquote(parts.username) if parts.username else None
     password = unquote(parts.password) if parts.password else None
     if transport in (Transport.HTTP, Transport.HTTPS) and user and password is None:
-        # As forges write them: a token where the name would be.
+        # As forges write them: a token in place of the name.
         user, password = (user, None) if len(user) < _TOKEN_LENGTH else (None, user)
     return RemoteUrl(transport, _strip_secrets(parts, transport, host, port), host, user, password)
 

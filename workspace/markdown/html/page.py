@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Features(NamedTuple):
-    """What is read beside GitHub's Markdown; `breaks` makes a line break of each line end."""
+    """Extensions of GitHub's Markdown to read; `breaks` makes a line break of each line end."""
 
     wiki: bool = False
     math: bool = False

@@ -1,12 +1,12 @@
-"""Read a text for a page: blocks, what GitHub adds to them, and inline Markdown, within bounds.
+"""Read a text for a page: blocks, GitHub's extensions of blocks, and inline Markdown, within bounds.
 
-Read what GitHub adds to blocks: alerts, task lists; and headings without their anchors.
+GitHub extends blocks by alerts and task lists. Headings are read without their anchors.
 
-Find addresses that stand in a text without marks (GFM 0.29 §6.9), by linkify-it-py.
+Find bare addresses in a text (GFM 0.29 §6.9) with linkify-it-py.
 
 `mdit_py_plugins.gfm_autolink` takes minutes for a text of 90,000 colons, and finds no address in quotes.
 
-Read formulas: `$x$` within a line of text, `$$x$$` for one by itself.
+Read formulas: `$x$` within a line of text, `$$x$$` for a separate one.
 
 The rules of `mdit_py_plugins.dollarmath` find no formula at the beginning of a text that ends in a digit, run
 on into other list items, and take time that grows with the square of their number.
@@ -120,7 +120,7 @@ def _read_task(tokens: list[Token], position: int) -> bool:
 
 
 def _align(token: Token) -> None:
-    """Say how a cell is aligned without a style, which no page allows."""
+    """Set the alignment of a cell without a style, which pages do not permit."""
     style = str(token.attrs.pop("style", ""))
     if style:
         token.attrSet("align", style.removeprefix("text-align:"))
@@ -143,7 +143,7 @@ def enable_autolinks(parser: MarkdownIt) -> None:
             return any(mark in text for mark in (*_AUTOLINK_MARKS, "@")) and not _has_many_marks(text)
 
         def validate_www(self, text: str, position: int) -> int:
-            """Return how many characters behind `www.` belong to the address, 0 if it is none."""
+            """Return how many characters after `www.` belong to the address, 0 if it is not an address."""
             prefix = "http://www."
             found = self.match_at_start(prefix + text[position : position + _MAX_LENGTH])
             return found.last_index - len(prefix) if found else 0
@@ -160,13 +160,13 @@ def enable_autolinks(parser: MarkdownIt) -> None:
 
 
 def _has_many_marks(text: str) -> bool:
-    """Return True if so many addresses stand in each other that none of them is read."""
+    """Return True if addresses are nested so often that none of them is read."""
     if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_MARKS:
         return False
     return any(sum(map(run.count, _AUTOLINK_MARKS)) > _MAX_MARKS for run in text.split())
 
 
-# A dollar beside a space or before a digit is money.
+# A dollar next to a space or before a digit is money.
 _FORMULA = re.compile(
     r"\$\$((?:[^$\\]|\\[\s\S]){1,2000})\$\$"
     r"|\$(?![\s$])((?:[^$\\\n]|\\.){1,1000})(?<!\s)\$(?![0-9$])"
@@ -189,7 +189,7 @@ def read_math(state: StateInline, silent: bool) -> bool:
 
 
 WIKI_SCHEME = "docyard-wiki"
-"""The scheme of the address that stands for a wiki link until it is resolved."""
+"""The scheme of the placeholder address of a wiki link until it is resolved."""
 
 # As `workspace.links.inline` reads them.
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
@@ -228,7 +228,7 @@ _MARKS = "[]<`*_$!~&"
 def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> ParsedPage:
     """Read a text without front matter, inline Markdown included.
 
-    `definitions` are link definitions that stand elsewhere: the destination of each normalized label. Raises
+    `definitions` are link definitions from elsewhere: the destination of each normalized label. Raises
     LimitExceeded for a text of too many blocks.
     """
     parser = _parser(features)

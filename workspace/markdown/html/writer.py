@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from workspace.markdown.html.page import ParsedPage
 
-# More tags could stand inside each other so deeply that reading them takes the square of their number.
+# More tags could be nested so deeply that reading them takes the square of their number.
 MAX_TAGS = 5_000
 
 SHOWN = frozenset({
@@ -32,7 +32,7 @@ SHOWN = frozenset({
     "s", "samp", "section", "small", "span", "strike", "strong", "sub", "summary", "sup", "table", "tbody",
     "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "wbr",
 })  # fmt: skip
-"""The elements that may stand on a page."""
+"""The elements that are permitted on a page."""
 
 _DROPPED = (
     "address", "area", "article", "aside", "audio", "base", "big", "body", "button", "canvas", "center",
@@ -47,13 +47,13 @@ _DROPPED = (
 _KNOWN = "|".join(sorted({*SHOWN, *_DROPPED}))
 _UNKNOWN_TAG = re.compile(rf"<(?=/?[A-Za-z])(?!/?(?:{_KNOWN})(?:[\s/>]|\Z))", re.IGNORECASE)
 
-# If the sanitizer left these out, what it placed beside them would be elsewhere when a browser reads it.
+# If the sanitizer left these out, a browser would move the elements next to them.
 _DROPPED_TAG = re.compile(
     rf"</?(?:{'|'.join(_DROPPED)})(?:[\s/](?:[^<>\"']|\"[^\"]{{0,4000}}\"|'[^']{{0,4000}}'){{0,4000}})?>",
     re.IGNORECASE,
 )
 
-# HTML §13.2.4.3: such a tag that is not closed is opened anew in each paragraph, unless three of the same
+# HTML §13.2.4.3: such a tag that is not closed is opened again in each paragraph, unless three of the same
 # name and attributes are open. Without attributes all of one name are the same.
 _FORMATTING = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])[^>]*(?:>|\Z)", re.IGNORECASE
@@ -79,7 +79,7 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
 # More names of one place are no names that a person gave it.
 _MAX_ALIASES = 20
 
-# A tag that has an address, or a checkbox. The address of a longer one is taken away by the sanitizer.
+# A tag that has an address, or a checkbox. The sanitizer removes the address of a longer one.
 _RAW_TAG = re.compile(
     r"<(?:(/a)\b[^>]{0,100}|(a|img|input)(?=[\s/])((?:[^<>\"']|\"[^\"]{0,4000}\"|'[^']{0,4000}'){0,4000}))>",
     re.IGNORECASE,
@@ -101,7 +101,7 @@ class Context(Protocol):
 
     @property
     def has_ids(self) -> bool:
-        """Return False if the HTML may stand on a page several times, so that nothing leads to its parts."""
+        """Return False if the HTML may occur several times on a page, so that it has no ids."""
         ...
 
     @property
@@ -135,7 +135,7 @@ class Context(Protocol):
 
 
 class WrittenHtml(NamedTuple):
-    """Hold HTML, and whether raw HTML in it became text because there was too much of it."""
+    """HTML, and a flag for raw HTML that became text because there was too much of it."""
 
     html: str
     is_plain: bool

@@ -1,7 +1,4 @@
-"""The actions on the proposals of a workspace.
-
-What became of a submitted proposal on a forge: its pull request, or why there is none.
-"""
+"""The actions on the proposals of a workspace, and the report of a proposal's pull request on a forge."""
 
 from __future__ import annotations
 
@@ -39,44 +36,44 @@ if TYPE_CHECKING:
 class ProposalActions:
     """The actions on proposals. Safe in several threads.
 
-    `name` is a proposal's id, or its branch. `request` is an idempotency key: the same call, sent again with
-    it, is done once. Each act raises ProposalNotFound, ReadOnly, KeyReused, Busy, and what `Publication`
-    raises.
+    `name` is a proposal's id, or its branch. `request` is an idempotency key: a retry with the same key has
+    no further effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of
+    `Publication`.
     """
 
     def __init__(self, workspace: Branch, announce: Callable[[Proposal], PullRequestReport | None]) -> None:
         self._workspace = workspace
         self._announce = announce
-        self._register = ProposalRepository(workspace)
+        self._repository = ProposalRepository(workspace)
 
     def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
-        return self._register.list_all()
+        return self._repository.list_all()
 
     def find(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._register.find(name)
+        return self._repository.find(name)
 
     def list_events(self, proposal: Proposal) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
-        return self._register.list_events(proposal.id)
+        return self._repository.list_events(proposal.id)
 
     def open_branch(self, name: str) -> Branch:
         """Return a proposal's branch, for reading and writing; it is created if only a remote has it.
 
-        It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
+        It rejects writes after the proposal has ended. Raises ProposalEnded, ProposalNotFound.
         """
         proposal = self.find(name)
         check_not_ended(proposal)
         if not self._workspace.read_only:
             ensure_local_branch(self._workspace, proposal)
         found = self._workspace.on(proposal.content.branch)
-        found.guards["proposal"] = self._alive(proposal.id)
+        found.guards["proposal"] = self._make_open_guard(proposal.id)
         return found
 
     def find_merge_blockers(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
         """Return the reasons that block the previewed merge of a proposal, for any actor."""
-        return find_merge_blockers(self._register, proposal, preview)
+        return find_merge_blockers(self._repository, proposal, preview)
 
     def open(
         self,
@@ -89,10 +86,10 @@ class ProposalActions:
     ) -> Proposal:
         """Open a proposal to the served branch, at its tip; with `submit`, for review at once.
 
-        Raises InvalidWords, InvalidTarget, DetachedHead.
+        Raises InvalidEventText, InvalidTarget, DetachedHead.
         """
         _check(request)
-        return open.open_proposal(self._register, title, description, actor, submit=submit, request=request)
+        return open.open_proposal(self._repository, title, description, actor, submit=submit, request=request)
 
     def propose(
         self,
@@ -121,25 +118,25 @@ class ProposalActions:
             base_commit=base_commit,
             seen_texts=seen_texts,
             request=request,
-            check_new=None,  # it is written to a proposal
+            check_new=None,  # the target is a proposal
             person=actor.person,
         )
-        return open.propose(self._register, call, actor)
+        return open.propose(self._repository, call, actor)
 
     def has_proposal_for(self, request: Request) -> bool:
         """Return True if a call with this key became a proposal, or opened one."""
-        return open.is_key_of_proposal(self._register, request.key)
+        return open.is_key_of_proposal(self._repository, request.key)
 
     def find_write(self, proposal: Proposal, request: Request) -> WriteResult | None:
         """Return the result of an earlier write with this key to a proposal, also one that has ended.
 
         Raises KeyReused.
         """
-        return open.written(self._register.workspace, proposal, request)
+        return open.find_write(self._repository.workspace, proposal, request)
 
     def check_not_proposed(self, request: Request) -> None:
         """Raise Protected if a call with this key became a proposal, as `propose` then reports."""
-        open.check_not_proposed(self._register, request)
+        open.check_not_proposed(self._repository, request)
 
     def edit(
         self,
@@ -153,21 +150,21 @@ class ProposalActions:
     ) -> ActionResult:
         """Change a proposal's title or description.
 
-        `confirm` is shown the proposal in the writer's turn, when nobody else changes it any more, and may
-        raise what refuses it. Raises InvalidWords.
+        `confirm` is called with the proposal under the write lock, and may raise an error to refuse the
+        change. Raises InvalidEventText.
         """
         _check(request)
-        return discuss.edit(self._register, name, actor, title, description, request, confirm)
+        return discuss.edit(self._repository, name, actor, title, description, request, confirm)
 
     def submit(self, name: str, actor: Actor, *, request: str | None = None) -> ActionResult:
         """Request a review of a proposal as it is now. Raises ProposalEnded."""
         _check(request)
-        return discuss.submit(self._register, name, actor, request)
+        return discuss.submit(self._repository, name, actor, request)
 
     def announce(self, proposal: Proposal) -> PullRequestReport | None:
         """Open the pull request of a submitted proposal, or update it.
 
-        None where no forge is asked for. It may take as long as a push; what fails is told in it.
+        None if no forge is configured. The call may take as long as a push; the report contains its failure.
         """
         return self._announce(proposal)
 
@@ -185,11 +182,11 @@ class ProposalActions:
     ) -> ActionResult:
         """Comment on a proposal, a document, a section or quoted words, or answer a comment.
 
-        Raises InvalidWords, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
+        Raises InvalidEventText, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
         _check(request)
         return discuss.comment(
-            self._register,
+            self._repository,
             name,
             actor,
             text,
@@ -213,10 +210,10 @@ class ProposalActions:
         """Review a proposal as it is now, or only if it still is at `commit`.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
-        InvalidWords.
+        InvalidEventText.
         """
         _check(request)
-        return discuss.review(self._register, name, actor, verdict, text, commit=commit, key=request)
+        return discuss.review(self._repository, name, actor, verdict, text, commit=commit, key=request)
 
     def refresh(
         self,
@@ -232,36 +229,38 @@ class ProposalActions:
         `commit_merge` raises.
         """
         _check(request)
-        return refresh.refresh(self._register, name, actor, decisions, request)
+        return refresh.refresh(self._repository, name, actor, decisions, request)
 
     def merge(
         self, name: str, actor: Actor, *, commit: str | None = None, request: str | None = None
     ) -> ActionResult:
         """Merge a proposal into its target, through the gate; only if it still is at `commit`, if named.
 
-        What is merged already stays so, and is no error: a key is not needed. Raises MergeConflict,
+        A merged proposal is returned without an error, so no key is needed. Raises MergeConflict,
         MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded, InvalidTarget.
         """
         _check(request)
-        return merge.merge(self._register, name, actor, commit)
+        return merge.merge(self._repository, name, actor, commit)
 
     def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
         """Close a proposal. Raises ProposalEnded if it was merged."""
         _check(request)
-        return discuss.close(self._register, name, actor, text, request)
+        return discuss.close(self._repository, name, actor, text, request)
 
     def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
-        """Reopen a closed proposal. Raises ProposalEnded if it was merged, or has no branch."""
+        """Reopen a closed proposal. Raises ProposalEnded if it was merged, or its branch was deleted."""
         _check(request)
-        return discuss.reopen(self._register, name, actor, text, request)
+        return discuss.reopen(self._repository, name, actor, text, request)
 
-    def relay(self, id: str, heard: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
+    def relay(self, id: str, events: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
         """Append events from a forge, unproven, each once; return the new ones."""
-        return relay(self._register, id, heard)
+        return relay(self._repository, id, events)
 
-    def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]:
+    def _make_open_guard(
+        self, id: str
+    ) -> Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]:
         def guard(_: Snapshot, __: Mapping[str, bytes | WholeEntry | None]) -> None:
-            check_not_ended(self._register.find(id))
+            check_not_ended(self._repository.find(id))
 
         return guard
 
@@ -272,13 +271,13 @@ def _check(request: str | None) -> None:
 
 
 class PullRequestFailed(WorkspaceError):
-    """A submitted proposal, which stays submitted, has no pull request; `reason` is the code."""
+    """The pull request of a submitted proposal was not opened or updated; `reason` is the cause's code."""
 
     code = "NOT_ANNOUNCED"
 
     def __init__(self, cause: WorkspaceError) -> None:
         super().__init__(
-            f"it was submitted, but its pull request was not opened or brought up to date: {cause.message}",
+            f"it was submitted, but its pull request was not opened or updated: {cause.message}",
             fix=f"{cause.fix} Then submit it again." if cause.fix else "Submit it again later.",
             reason=cause.code,
             **({"retry_after": cause.details["retry_after"]} if "retry_after" in cause.details else {}),
@@ -288,7 +287,7 @@ class PullRequestFailed(WorkspaceError):
 class PullRequestReport(NamedTuple):
     """A proposal's pull request: its forge, number and URL, and whether it was just opened.
 
-    `error` is why it was not opened, and `unsent` why the words of the discussion did not travel with it.
+    `error` is why it was not opened, and `send_error` why the discussion was not sent with it.
     """
 
     forge: str

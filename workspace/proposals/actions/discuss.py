@@ -1,4 +1,4 @@
-"""The discussion of an open proposal: edits, comments and reviews; it is submitted, closed, reopened.
+"""The discussion of a proposal: edits, comments, reviews, submission, closing and reopening.
 
 A submission lists the change requests that it does not address: their commits differ from the tip only by
 refreshes without a decided conflict.
@@ -14,7 +14,6 @@ from workspace.git.ancestry import walk_first_parents
 from workspace.git.messages import REFRESH_TRAILER, read_trailers
 from workspace.git.store import require_writable
 from workspace.nearest import find_nearest
-from workspace.proposals import events as said
 from workspace.proposals.actions.repository import (
     ActionResult,
     Actor,
@@ -35,6 +34,8 @@ from workspace.proposals.events import (
     ReviewDecision,
     Reviewed,
     Submitted,
+    validate_text,
+    validate_title,
 )
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.publishing.after_commit import note_commit
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 DECIDED = "Docyard-Decided"
-"""The trailer of a refresh by which conflicts were decided: how many."""
+"""The trailer of a refresh that decided conflicts; its value is their number."""
 
 _MOST = 10_000  # refreshes in a row
 
@@ -58,19 +59,21 @@ _MOST = 10_000  # refreshes in a row
 def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
     """Return the commits of change requests from which the proposal's tip differs by refreshes alone.
 
-    None where there is none; the last 50 at most.
+    None if there are none; the last 50 at most.
     """
     tip = proposal.tip
-    asked = dict.fromkeys(
+    requests = dict.fromkeys(
         review.commit
         for review in proposal.content.reviews
         if review.verdict is ReviewDecision.REQUEST_CHANGES and review.commit != tip
     )
-    if tip is None or not asked:
+    if tip is None or not requests:
         return None
     target = git.tip(proposal.content.target)
-    words = _find_content_commit(git, proposal, tip, target)
-    same = [commit for commit in asked if _find_content_commit(git, proposal, commit, target) == words]
+    content_commit = _find_content_commit(git, proposal, tip, target)
+    same = [
+        commit for commit in requests if _find_content_commit(git, proposal, commit, target) == content_commit
+    ]
     return tuple(same[-MAX_COMMITS:]) or None
 
 
@@ -85,7 +88,7 @@ def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target
                 break
             at = found.parents[0]
         return None if target is not None and at in git.merge_bases(target, at) else at
-    except WorkspaceError:  # such as a commit that a rewritten branch had, or that a shallow clone lacks
+    except WorkspaceError:  # such as a commit that a rebase dropped, or that a shallow clone lacks
         return at
 
 
@@ -108,7 +111,7 @@ class ProposalMoved(WorkspaceError):
 
 
 def edit(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     name: str,
     actor: Actor,
     title: str | None,
@@ -119,32 +122,30 @@ def edit(
     """Change a proposal's title or description. Raises InvalidEventText if neither is given."""
     if title is None and description is None:
         raise InvalidEventText(
-            "neither a title nor a description is given", fix="Give one of them, or both.", field="title"
+            "an edit needs a title or a description", fix="Give one of them, or both.", field="title"
         )
-    new_title = said.validate_title(title) if title is not None else None
-    text = (
-        said.validate_text(description, "description", may_be_empty=True) if description is not None else None
-    )
-    proposal = register.find(name)
+    new_title = validate_title(title) if title is not None else None
+    text = validate_text(description, "description", may_be_empty=True) if description is not None else None
+    proposal = repository.find(name)
     now = (proposal.content.title, proposal.content.description)
     is_new = now != (new_title or now[0], now[1] if text is None else text)
     return _append_event(
-        register, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm
+        repository, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm
     )
 
 
-def submit(register: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
+def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
     """Request a review of a proposal as it is now; refreshes alone address no change request."""
-    proposal = register.find(name)
-    if register.find_earlier(proposal.id, [Submitted("")], key) is None:
+    proposal = repository.find(name)
+    if repository.find_earlier(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
     is_new = proposal.content.submitted_commit != proposal.tip
-    same = find_open_change_requests(register.workspace.git, proposal)
-    return _append_event(register, proposal, Submitted(proposal.tip or "", same), actor, key, is_new=is_new)
+    same = find_open_change_requests(repository.workspace.git, proposal)
+    return _append_event(repository, proposal, Submitted(proposal.tip or "", same), actor, key, is_new=is_new)
 
 
 def comment(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     name: str,
     actor: Actor,
     text: str,
@@ -156,27 +157,25 @@ def comment(
     key: str | None,
 ) -> ActionResult:
     """Comment on a proposal or a place in it, or answer a comment; also after it has ended."""
-    words = said.validate_text(text, "comment")
+    comment_text = validate_text(text, "comment")
     if file is None and (slug is not None or quote):
-        raise InvalidEventText(
-            "a section or a quote is given, and no file", fix="Give the file too.", field="file"
-        )
-    proposal = register.find(name)
-    repeated = register.find_repeated(proposal.id, key)
+        raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
+    proposal = repository.find(name)
+    repeated = repository.find_repeated(proposal.id, key)
     if repeated is not None:
-        # The text that the first call was on may have changed since, or be gone.
-        asked = (words, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_strip_target(event.body) for event in repeated.events] != [asked]:
+        # The text that the first call commented on may have changed or been removed since.
+        expected = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
+        if [_strip_target(event.body) for event in repeated.events] != [expected]:
             raise key_reused_error(proposal=proposal.id)
-        return _build_result(register, proposal, repeated)
+        return _build_result(repository, proposal, repeated)
     if reply_to is not None:
         _check_remark(proposal, reply_to)
-    place, commit = _build_target(register, proposal, file, slug, quote)
-    return _append_event(register, proposal, Commented(words, place, commit, reply_to), actor, key)
+    place, commit = _build_target(repository, proposal, file, slug, quote)
+    return _append_event(repository, proposal, Commented(comment_text, place, commit, reply_to), actor, key)
 
 
 def review(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     name: str,
     actor: Actor,
     verdict: ReviewDecision,
@@ -189,52 +188,58 @@ def review(
 
     Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
     """
-    words = said.validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
+    words = validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise needs_person_error(name, "approve")
-    proposal = register.find(name)
-    earlier = register.find_earlier(proposal.id, [Reviewed(verdict, words, "")], key)
+    proposal = repository.find(name)
+    earlier = repository.find_earlier(proposal.id, [Reviewed(verdict, words, "")], key)
     if earlier is not None:
         if commit is not None and all(
             commit != event.body.commit for event in earlier.events if isinstance(event.body, Reviewed)
         ):
             raise key_reused_error(proposal=proposal.id)
-        return _build_result(register, proposal, earlier)
+        return _build_result(repository, proposal, earlier)
     check_not_ended(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
         raise ProposalMoved(
-            f"the proposal '{proposal.id}' is not at that commit any more",
+            f"the proposal '{proposal.id}' is no longer at that commit",
             fix="View the proposal again, and review it as it is now.",
             proposal=proposal.id,
             tip=tip,
         )
     if verdict is ReviewDecision.APPROVE:
-        _check_not_own(register, proposal, actor)
-    seal = _make_seal(register, proposal, actor, verdict, tip)
-    return _append_event(register, proposal, Reviewed(verdict, words, tip, seal), actor, key)
+        _check_not_own(repository, proposal, actor)
+    seal = _make_seal(repository, proposal, actor, verdict, tip)
+    return _append_event(repository, proposal, Reviewed(verdict, words, tip, seal), actor, key)
 
 
-def close(register: ProposalRepository, name: str, actor: Actor, text: str, key: str | None) -> ActionResult:
+def close(
+    repository: ProposalRepository, name: str, actor: Actor, text: str, key: str | None
+) -> ActionResult:
     """Close a proposal, also one without a branch. Raises ProposalEnded if it was merged."""
-    words = Closed(said.validate_text(text, "reason", may_be_empty=True))
-    proposal = register.find(name)
+    words = Closed(validate_text(text, "reason", may_be_empty=True))
+    proposal = repository.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     return _append_event(
-        register, proposal, words, actor, key, is_new=proposal.state is not ProposalState.CLOSED
+        repository, proposal, words, actor, key, is_new=proposal.state is not ProposalState.CLOSED
     )
 
 
-def reopen(register: ProposalRepository, name: str, actor: Actor, text: str, key: str | None) -> ActionResult:
-    """Reopen a closed proposal. Raises ProposalEnded if it was merged, or has no branch."""
-    words = Reopened(said.validate_text(text, "reason", may_be_empty=True))
-    proposal = register.find(name)
+def reopen(
+    repository: ProposalRepository, name: str, actor: Actor, text: str, key: str | None
+) -> ActionResult:
+    """Reopen a closed proposal. Raises ProposalEnded if it was merged, or its branch was deleted."""
+    words = Reopened(validate_text(text, "reason", may_be_empty=True))
+    proposal = repository.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
-    return _append_event(register, proposal, words, actor, key, is_new=proposal.state is ProposalState.CLOSED)
+    return _append_event(
+        repository, proposal, words, actor, key, is_new=proposal.state is ProposalState.CLOSED
+    )
 
 
 def needs_person_error(name: str, act: str) -> NeedsPerson:
@@ -247,7 +252,7 @@ def needs_person_error(name: str, act: str) -> NeedsPerson:
 
 
 def _append_event(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     proposal: Proposal,
     words: EventBody,
     actor: Actor,
@@ -256,32 +261,34 @@ def _append_event(
     is_new: bool = True,
     confirm: Callable[[Proposal], None] | None = None,
 ) -> ActionResult:
-    require_writable(register.workspace.git)
-    earlier = register.find_earlier(proposal.id, [words], key)
+    require_writable(repository.workspace.git)
+    earlier = repository.find_earlier(proposal.id, [words], key)
     if earlier is not None:
-        return _build_result(register, proposal, earlier)
+        return _build_result(repository, proposal, earlier)
     if not is_new:
         return ActionResult(proposal, None, False)
-    return _build_result(register, proposal, register.append(proposal.id, [words], actor, key, confirm))
+    return _build_result(repository, proposal, repository.append(proposal.id, [words], actor, key, confirm))
 
 
-def _build_result(register: ProposalRepository, proposal: Proposal, said: AppendResult) -> ActionResult:
+def _build_result(repository: ProposalRepository, proposal: Proposal, appended: AppendResult) -> ActionResult:
     """Return the result of a call that appended an event, or of an earlier one with its key.
 
-    That one may have ended after the proposal was looked at, so it is looked at again.
+    The earlier call may have ended after the proposal was read, so the proposal is read again.
     """
-    note_commit(said.commit, proposal=proposal.id)
-    ids = tuple(event.id for event in said.events)
-    return ActionResult(register.read_latest(proposal), said.commit, not said.is_repeat, event_ids=ids)
+    note_commit(appended.commit, proposal=proposal.id)
+    ids = tuple(event.id for event in appended.events)
+    return ActionResult(
+        repository.read_latest(proposal), appended.commit, not appended.is_repeat, event_ids=ids
+    )
 
 
 def _build_target(
-    register: ProposalRepository, proposal: Proposal, file: str | None, slug: str | None, quote: str
+    repository: ProposalRepository, proposal: Proposal, file: str | None, slug: str | None, quote: str
 ) -> tuple[CommentTarget | None, str | None]:
     """Return the target of a comment, and its commit.
 
-    What the proposal removed is commented on as it was before. Raises DocumentNotFound, and what `place_of`
-    raises.
+    A comment on removed text has the base as its commit. Raises DocumentNotFound, and the errors of
+    `build_comment_target`.
     """
     at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
     if file is None:
@@ -289,10 +296,10 @@ def _build_target(
     if at is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     try:
-        return build_comment_target(register.workspace.snapshot(at).document(file), slug, quote), at
+        return build_comment_target(repository.workspace.snapshot(at).document(file), slug, quote), at
     except DocumentNotFound:
         base = proposal.content.base
-        before = register.workspace.snapshot(base) if base is not None else None
+        before = repository.workspace.snapshot(base) if base is not None else None
         if before is None or before.entry(file) is None:
             raise
         return build_comment_target(before.document(file), slug, quote), base
@@ -311,29 +318,29 @@ def _check_remark(proposal: Proposal, id: str) -> None:
     if id not in known:
         close = find_nearest(id, known) or known[-3:]
         raise InvalidEventText(
-            "there is no such comment to answer",
+            f"the proposal '{proposal.id}' has no such comment to answer",
             fix=f"Answer one of these: {', '.join(close)}." if close else "Comment without reply_to.",
             field="reply_to",
             candidates=close,
         )
 
 
-def _check_not_own(register: ProposalRepository, proposal: Proposal, actor: Actor) -> None:
-    speaker, workspace = actor.event_author, register.workspace
+def _check_not_own(repository: ProposalRepository, proposal: Proposal, actor: Actor) -> None:
+    author, workspace = actor.event_author, repository.workspace
     target = workspace.git.tip(proposal.content.target)
-    hands = frozenset[str]()
+    authors = frozenset[str]()
     if target is not None and proposal.tip is not None:
-        hands = find_commit_authors(workspace.git, register.graph, proposal.tip, target)
-    if speaker.is_same(proposal.content.author) or speaker.email.casefold() in hands:
+        authors = find_commit_authors(workspace.git, repository.graph, proposal.tip, target)
+    if author.is_same(proposal.content.author) or author.email.casefold() in authors:
         raise OwnProposal(
-            "nobody approves what they proposed or wrote themselves",
+            "the author of a proposal cannot approve it",
             fix="Ask another person to review it.",
             proposal=proposal.id,
         )
 
 
 def _make_seal(
-    register: ProposalRepository, proposal: Proposal, actor: Actor, verdict: ReviewDecision, commit: str
+    repository: ProposalRepository, proposal: Proposal, actor: Actor, verdict: ReviewDecision, commit: str
 ) -> str | None:
     """Return the seal that proves a person's decision; None if no token proved the person."""
     if actor.person is None:
@@ -341,7 +348,7 @@ def _make_seal(
     from workspace.policy.tokens import Tokens
     from workspace.proposals.approvals import create_seal
 
-    key = Tokens(register.workspace.git.common_dir).key(actor.person.token)
+    key = Tokens(repository.workspace.git.common_dir).key(actor.person.token)
     if key is None:
         return None
     return create_seal(
@@ -357,7 +364,7 @@ def _make_seal(
 class RelayedEvent(NamedTuple):
     """An event from a forge: its author, and the key by which it is recognized.
 
-    The key holds a space: no caller can give such a key (`requests.check_key`), and so take its place.
+    The key contains a space, which `check_key` rejects, so no caller can use the same key.
     """
 
     words: Commented | Reviewed | Closed | Reopened
@@ -365,18 +372,20 @@ class RelayedEvent(NamedTuple):
     key: str
 
 
-def relay(register: ProposalRepository, id: str, heard: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
+def relay(
+    repository: ProposalRepository, id: str, events: Iterable[RelayedEvent]
+) -> tuple[RelayedEvent, ...]:
     """Append events from a forge that are new, in order; return them.
 
-    Raises ReadOnly, InvalidWords where there is no room, Busy, and what `Publication` raises; what was said
-    before an error stays said.
+    Raises ReadOnly, InvalidEventText if the quota is exceeded, Busy, and the errors of `Publication`; events
+    appended before an error are preserved.
     """
-    require_writable(register.workspace.git)
+    require_writable(repository.workspace.git)
     new: list[RelayedEvent] = []
-    for one in heard:
-        if register.find_repeated(id, one.key) is not None:
+    for one in events:
+        if repository.find_repeated(id, one.key) is not None:
             continue
         words = replace(one.words, seal=None) if isinstance(one.words, Reviewed) else one.words
-        register.append(id, [words], one.actor, one.key)
+        repository.append(id, [words], one.actor, one.key)
         new.append(one)
     return tuple(new)

@@ -36,7 +36,7 @@ _ATTEMPTS = 4
 
 
 class MergeBlocked(WorkspaceError):
-    """The target's policy does not allow the merge; `blocks` are the codes and messages."""
+    """The target's policy does not allow the merge; `blocks` are their codes and messages."""
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
@@ -44,7 +44,7 @@ class MergeBlocked(WorkspaceError):
         blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in judgement.blockers)]))
         super().__init__(
             f"the proposal '{proposal.id}' may not be merged: {first[1]}",
-            fix="View the proposal: it says what is missing.",
+            fix="View the proposal to see what is missing.",
             proposal=proposal.id,
             blocks=[{"code": code, "message": message} for code, message in blocks],
         )
@@ -52,47 +52,46 @@ class MergeBlocked(WorkspaceError):
 
 
 class _ProposalChanged(Exception):
-    """The proposal, its discussion or the tokens have changed since the judgement."""
+    """The proposal, its discussion or the tokens have changed since the evaluation."""
 
 
-def merge(register: ProposalRepository, name: str, actor: Actor, commit: str | None) -> ActionResult:
+def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str | None) -> ActionResult:
     """Merge a proposal into its target; one that is already merged stays as it is, without an error.
 
-    With `commit`, only if the proposal is at that commit. What is in conflict is decided by a refresh of the
-    proposal, so that nothing comes in that no reviewer has seen. Gate, approvals and checks are judged for
-    the target's tip; where that, the proposal, what is said of it, or a token changes meanwhile, they are
-    judged again.
+    With `commit`, only if the proposal is at that commit. A refresh of the proposal decides conflicts, so
+    that reviewers see all merged text. Rules, approvals and checks are evaluated for the target's tip, and
+    again if the tip, the proposal, its discussion or a token changes meanwhile.
 
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
-    InvalidTarget, what a guard of the workspace raises, and what `commit_merge` raises.
+    InvalidTarget, the errors of the workspace's guards, and those of `commit_merge`.
     """
-    require_writable(register.workspace.git)
+    require_writable(repository.workspace.git)
     for _ in range(_ATTEMPTS):
-        proposal = register.find(name)
+        proposal = repository.find(name)
         if proposal.state is ProposalState.MERGED:
             return _already_merged_result(proposal, commit)
         check_not_ended(proposal)
         try:
-            return _try_merge(register, proposal, actor, commit)
+            return _try_merge(repository, proposal, actor, commit)
         except _ProposalChanged:
             continue
     raise Busy(f"the proposal was changed {_ATTEMPTS} times while it was merged; nothing was merged")
 
 
 def _try_merge(
-    register: ProposalRepository, proposal: Proposal, actor: Actor, commit: str | None
+    repository: ProposalRepository, proposal: Proposal, actor: Actor, commit: str | None
 ) -> ActionResult:
-    workspace, target, tip = register.workspace, proposal.content.target, proposal.tip
+    workspace, target, tip = repository.workspace, proposal.content.target, proposal.tip
     assert tip is not None
     if commit is not None and commit != tip:
         raise ProposalMoved(
-            f"the proposal '{proposal.id}' is not at that commit any more",
+            f"the proposal '{proposal.id}' is no longer at that commit",
             fix="View the proposal again, and merge it as it is now.",
             proposal=proposal.id,
             tip=tip,
         )
     if tip in workspace.git.merge_bases(resolve_target_tip(workspace, target), tip):
-        _check_not_merged_meanwhile(register, proposal)
+        _check_not_merged_meanwhile(repository, proposal)
         raise NothingProposed(
             f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to merge",
             fix=f"Write to it with proposal '{proposal.id}', or close it.",
@@ -100,14 +99,18 @@ def _try_merge(
         )
 
     tokens = Tokens(workspace.git.common_dir)
-    believed: Mapping[str, KnownPerson] | None = None
+    checked_tokens: Mapping[str, KnownPerson] | None = None
 
     def check(merge: Merge) -> None:
-        nonlocal believed
-        believed = tokens.all() if merge.ours.config.protect else None
-        if believed is not None and actor.person is not None and not _is_known(actor.person, believed):
+        nonlocal checked_tokens
+        checked_tokens = tokens.all() if merge.ours.config.protect else None
+        if (
+            checked_tokens is not None
+            and actor.person is not None
+            and not _is_known(actor.person, checked_tokens)
+        ):
             raise needs_person_error(proposal.id, "merge")
-        judgement = evaluate_merge(register, proposal, merge)
+        judgement = evaluate_merge(repository, proposal, merge)
         is_client = actor.person is None and actor.author.known_by is KnownBy.CLIENT
         block = find_blocker_for_actor(judgement, actor.person, is_client=is_client)
         if block is not None and block.code == NeedsPerson.code:
@@ -119,11 +122,11 @@ def _try_merge(
                 guard(merge.ours, merge.changes)
 
     def confirm() -> None:
-        now = register.find(proposal.id)
+        now = repository.find(proposal.id)
         if (now.tip, now.content, now.unread) != (tip, proposal.content, proposal.unread):
             raise _ProposalChanged
-        # In the writer's turn, in which tokens are revoked too: what is revoked before does not count.
-        if believed is not None and tokens.all() != believed:
+        # The write lock also guards the revocation of tokens: a token revoked before does not count.
+        if checked_tokens is not None and tokens.all() != checked_tokens:
             raise _ProposalChanged
 
     def message(merge: Merge) -> str:
@@ -136,7 +139,7 @@ def _try_merge(
             trailers={**build_trailers("", actor.person), PROPOSAL_TRAILER: proposal.id},
         )
 
-    with workspace.turn:
+    with workspace.writer_lock:
         try:
             merged = commit_merge(
                 workspace, target, tip, message=message, check=check, confirm=confirm, person=actor.person
@@ -144,13 +147,13 @@ def _try_merge(
         except MergeConflict as conflict:
             raise _needs_refresh_error(proposal, conflict) from conflict
     if not merged.is_new:
-        _check_not_merged_meanwhile(register, proposal)
-    return ActionResult(register.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
+        _check_not_merged_meanwhile(repository, proposal)
+    return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
-def _check_not_merged_meanwhile(register: ProposalRepository, proposal: Proposal) -> None:
-    """Raise _ProposalChanged if the target has the proposal's commits by a merge meanwhile."""
-    if register.find(proposal.id).state is not proposal.state:
+def _check_not_merged_meanwhile(repository: ProposalRepository, proposal: Proposal) -> None:
+    """Raise _ProposalChanged if another call merged the proposal meanwhile."""
+    if repository.find(proposal.id).state is not proposal.state:
         raise _ProposalChanged
 
 
@@ -160,15 +163,15 @@ def _is_known(person: Person, tokens: Mapping[str, KnownPerson]) -> bool:
 
 
 def _already_merged_result(proposal: Proposal, commit: str | None) -> ActionResult:
-    landing = proposal.merge_record
-    if landing is None or (commit is not None and commit != landing.tip):
+    record = proposal.merge_record
+    if record is None or (commit is not None and commit != record.tip):
         raise ProposalEnded(proposal)
-    return ActionResult(proposal, landing.commit or landing.tip, False)
+    return ActionResult(proposal, record.commit or record.tip, False)
 
 
 def _needs_refresh_error(proposal: Proposal, conflict: MergeConflict) -> MergeConflict:
     conflict.fix = (
-        f"Refresh the proposal '{proposal.id}', and decide each conflict there: what is decided is then seen "
-        "by its reviewers."
+        f"Refresh the proposal '{proposal.id}', and decide each conflict there: its reviewers then see the "
+        "decisions."
     )
     return conflict

@@ -1,4 +1,4 @@
-"""The requirements of a merge: rules, approvals and checks, evaluated from values without reading."""
+"""The requirements of a merge: rules, approvals and checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workspace.proposals.unreviewed import UnreviewedChange
 
 NEEDS_REFRESH = "NEEDS_REFRESH"
-"""The code of a block where the merge would bring text under a rule that no reviewer has seen."""
+"""The code of the blocker for unreviewed text that the merge would put under a rule."""
 
 _SHOWN = 60
 
@@ -48,7 +48,7 @@ _NOT_COUNTED = {
     VoidReason.UNSEALED: "without a seal that proves them",
     VoidReason.COPIED: "with a copied seal",
     VoidReason.OUTDATED: "of another commit",
-    VoidReason.UNSEEN: "of less than the merge would bring",
+    VoidReason.UNSEEN: "of less than the merge would change",
     VoidReason.OWN: "of one's own work",
 }
 
@@ -67,8 +67,8 @@ class RuleRequirement(NamedTuple):
     """The requirements of a rule, and those that are fulfilled.
 
     `number` is the rule's, from 1. `approved_by` are names of tokens, one for each person whose approval
-    counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are those of
-    both that no token here has. `checks_failed` failed, or were not run.
+    counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are names in
+    both without a token in this repository. `checks_failed` failed, or were not run.
     """
 
     number: int
@@ -82,7 +82,7 @@ class RuleRequirement(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """Return True if the rule has its approvals and checks; who merges is another question."""
+        """Return True if the rule has its approvals and checks; the merging person is checked separately."""
         return len(self.approved_by) >= self.approvals_needed and not self.checks_failed
 
 
@@ -95,10 +95,10 @@ class MergeBlocker(NamedTuple):
 
 
 class MergeEvaluation(NamedTuple):
-    """The requirements of a proposal, and what blocks it, for any actor.
+    """The requirements of a proposal, and its blockers, for any actor.
 
-    `void` says of each approval that does not count why, by the id of its event. `unreviewed` is what the
-    merge would bring under a rule that is not in the proposal's commit.
+    `void_reasons` has the reason of each approval that does not count, by the id of its event. `unreviewed`
+    are changes that the merge would put under a rule and that are not in the proposal's commit.
     """
 
     requirements: tuple[RuleRequirement, ...]
@@ -109,7 +109,7 @@ class MergeEvaluation(NamedTuple):
 
 def judge(
     proposal: Proposal,
-    said: Sequence[Event],
+    events: Sequence[Event],
     governed: Sequence[GoverningRule],
     checks: Sequence[CheckOutcome],
     tokens: Keyring,
@@ -118,25 +118,25 @@ def judge(
 ) -> MergeEvaluation:
     """Evaluate the requirements of a proposal as it is now.
 
-    `said` are its events in order, `governed` the rules of the target's tip that govern what it changes,
+    `events` are its events in order, `governed` the rules of the target's tip that govern its changes,
     `checks` those of the merge's result, `own` the addresses of people who wrote commits of it by hand,
-    `unreviewed` what the merge would bring under a rule beyond the proposal's commit.
-    Raises what `tokens` raises.
+    `unreviewed` the changes that the merge would put under a rule beyond the proposal's commit.
+    Raises the errors of `tokens`.
     """
-    held = evaluate_reviews(proposal, said, tokens, own, is_all_seen=not unreviewed)
+    reviews = evaluate_reviews(proposal, events, tokens, own, is_all_seen=not unreviewed)
     passed = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
-    demands = tuple(_check_rule(one, held, passed, tokens) for one in governed)
+    demands = tuple(_check_rule(one, reviews, passed, tokens) for one in governed)
     hidden = _unread_blocker(proposal.unread, only_clients=not governed) if proposal.unread else ()
     unseen = (_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
     blocks = (
         *unseen,
-        *map(_change_request_blocker, held.change_requesters),
+        *map(_change_request_blocker, reviews.change_requesters),
         *hidden,
-        *_find_unmet(demands, held.void_reasons),
+        *_find_unmet(demands, reviews.void_reasons),
     )
-    return MergeEvaluation(demands, blocks, held.void_reasons, unreviewed)
+    return MergeEvaluation(demands, blocks, reviews.void_reasons, unreviewed)
 
 
 def find_blocker_for_actor(
@@ -144,7 +144,8 @@ def find_blocker_for_actor(
 ) -> MergeBlocker | None:
     """Return the reason why an actor may not merge the proposal; None if there is none.
 
-    `person` is None for whoever shows no token, who counts as a client unless something else is said.
+    `person` is None for an actor without a token. Such an actor counts as a client unless `is_client` is
+    False.
     """
     client = person is None if is_client is None else is_client
     for block in judgement.blockers:
@@ -166,10 +167,12 @@ def find_blocker_for_actor(
 
 
 def _check_rule(
-    one: GoverningRule, held: EffectiveReviews, passed: set[str], tokens: Keyring
+    one: GoverningRule, reviews: EffectiveReviews, passed: set[str], tokens: Keyring
 ) -> RuleRequirement:
     rule = one.rule
-    counting = [person for person in held.approvers if not rule.approvers or person.token in rule.approvers]
+    counting = [
+        person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
+    ]
     people = {normalize_address(person): person.token for person in reversed(counting)}
     return RuleRequirement(
         one.number,
@@ -191,23 +194,23 @@ def _unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> 
     where = f", made to {format_paths(sources)}" if sources else ""
     message = (
         f"the merge would bring changes of {target} into {format_paths(paths)}{where}, which no reviewer "
-        "of the proposal has seen: refresh it, and have it approved as it is then"
+        "of the proposal has seen: refresh it, and have it approved again"
     )
     return MergeBlocker(NEEDS_REFRESH, message)
 
 
 def _change_request_blocker(author: Author) -> MergeBlocker:
     is_client = author.known_by is KnownBy.CLIENT
-    who = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
-    shown = who if len(who) <= _SHOWN else who[:_SHOWN] + "…"
-    asks = f"{shown or 'someone'} asks for changes, and was not answered yet"
-    return MergeBlocker("CHANGES_REQUESTED", asks, only_clients=is_client)
+    name = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
+    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
+    message = f"{shown or 'someone'} requested changes, which are not made yet"
+    return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)
 
 
 def _unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
-    """Return the blocker for unread events, which may hold a request for changes."""
-    words = "file of its words was" if unread == 1 else "files of its words were"
-    message = f"{unread:,} {words} not read, and may ask for changes: there are too many, or they are missing"
+    """Return the blocker for unread events, which may contain a change request."""
+    files = "file of its discussion was" if unread == 1 else "files of its discussion were"
+    message = f"{unread:,} {files} not read, and may request changes: there are too many, or they are missing"
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
 
@@ -250,11 +253,11 @@ def _format_any_of(names: Sequence[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def evaluate_merge(register: ProposalRepository, proposal: Proposal, merge: Merge) -> MergeEvaluation:
-    """Return the judgement on the proposal of a merge; the rules of ours, the target's tip, apply.
+def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Merge) -> MergeEvaluation:
+    """Evaluate the requirements of a proposal for a merge, by the rules of ours, the target's tip.
 
-    What is protected is judged by what changes on the target, however the proposal came to it. Raises
-    InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be believed.
+    Rules are matched with the changes of the target, regardless of the proposal's own commits. Raises
+    InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be used.
     """
     config = merge.ours.config
     assert merge.ours.commit is not None
@@ -264,17 +267,19 @@ def evaluate_merge(register: ProposalRepository, proposal: Proposal, merge: Merg
     )
     checks: Sequence[CheckResult] = ()
     if any(one.rule.checks for one in governed):
-        # Imported here because most rules ask for no checks.
-        from workspace.proposals.review.review import reviewing
+        # Imported here because most rules require no checks.
+        from workspace.proposals.review.review import get_proposal_review
 
-        checks = reviewing(register.workspace).check_merge(merge)
+        checks = get_proposal_review(repository.workspace).check_merge(merge)
     return judge(
         proposal,
-        register.list_events(proposal.id),
+        repository.list_events(proposal.id),
         governed,
         checks,
-        Tokens(register.workspace.git.common_dir),
-        find_commit_authors(register.workspace.git, register.graph, merge.theirs.commit, merge.ours.commit)
+        Tokens(repository.workspace.git.common_dir),
+        find_commit_authors(
+            repository.workspace.git, repository.graph, merge.theirs.commit, merge.ours.commit
+        )
         if governed
         else frozenset(),
         find_unreviewed_changes(merge) if config.protect else (),
@@ -282,16 +287,16 @@ def evaluate_merge(register: ProposalRepository, proposal: Proposal, merge: Merg
 
 
 NOT_MERGEABLE = "NOT_MERGEABLE"
-"""The code of a block where no merge can be tried, such as where the target is gone."""
+"""The code of the blocker if no merge can be tried, such as for a deleted target."""
 
 _ENDED = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: "its branch was deleted"}
 
 
 class MergeRequirements(NamedTuple):
-    """The reasons why a proposal cannot be merged now (no blocks: it can), and the judgement on it.
+    """The reasons why a proposal cannot be merged now (it can without blockers), and their evaluation.
 
-    `judgement` is None where there is no merge to judge, or where it cannot be judged: a block says why.
-    `unreviewed` is what the merge would bring under a rule beyond the proposal's commit; None for nothing.
+    `evaluation` is None if there is no merge, or if it cannot be evaluated: a blocker is the reason.
+    `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit, or None.
     """
 
     blockers: tuple[MergeBlocker, ...]
@@ -310,17 +315,17 @@ class MergeRequirements(NamedTuple):
 
 
 def find_merge_blockers(
-    register: ProposalRepository, proposal: Proposal, preview: Preview
+    repository: ProposalRepository, proposal: Proposal, preview: Preview
 ) -> MergeRequirements:
-    """Return the reasons that block a previewed merge; none for a merged proposal."""
+    """Return the reasons that block a previewed merge; empty for a merged proposal."""
     if proposal.state is ProposalState.MERGED:
         return MergeRequirements(())
     blocks = list(_find_early_blocker(proposal, preview))
     if preview.merge is None:
         return MergeRequirements(tuple(blocks))
     try:
-        judgement = evaluate_merge(register, proposal, preview.merge)
-    except WorkspaceError as error:  # such as tokens that others could have changed: all else is told
+        judgement = evaluate_merge(repository, proposal, preview.merge)
+    except WorkspaceError as error:  # such as an unsafe file of tokens: other blockers are still reported
         return MergeRequirements((*blocks, MergeBlocker(error.code, error.message)))
     paths = dict.fromkeys(one.path for one in judgement.unreviewed)
     unreviewed = list_merge_changes(preview.merge, paths) if paths else None

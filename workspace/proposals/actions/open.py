@@ -1,6 +1,6 @@
 """The opening of a proposal: its branch first, then its event, so that each event has a branch.
 
-A direct write of what only a proposal may change becomes a proposal: opened for it, and written there.
+A direct write to a protected path opens a proposal, and is written to its branch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from workspace.git.messages import PROPOSAL_TRAILER, read_trailers, summarize_op
 from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import derive_id, new_id
-from workspace.proposals import events as said
 from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
@@ -24,7 +23,15 @@ from workspace.proposals.actions.repository import (
     key_reused_error,
     resolve_target_tip,
 )
-from workspace.proposals.events import MAX_TITLE, Opened, Submitted, join_lines, remove_controls
+from workspace.proposals.events import (
+    MAX_TITLE,
+    Opened,
+    Submitted,
+    join_lines,
+    remove_controls,
+    validate_text,
+    validate_title,
+)
 from workspace.proposals.proposal import ProposalNotFound, ProposalState
 from workspace.publishing.after_commit import ignore_preliminary_commits, note_commit
 from workspace.snapshot.overlay import Overlay
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def open_proposal(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     title: str,
     description: str,
     actor: Actor,
@@ -54,29 +61,29 @@ def open_proposal(
 ) -> Proposal:
     """Open a proposal to the served branch, at its tip.
 
-    A call that fails after the branch was made removes it again. A crash leaves nothing that is shown; the
-    call sent again with its key takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead,
-    ReadOnly, KeyReused, and what `Publication` raises.
+    A call that fails after the branch was created removes the branch. After a crash the branch may remain but
+    is not listed; a retry with the same key uses it. Raises InvalidEventText, InvalidTarget, DetachedHead,
+    ReadOnly, KeyReused, and the errors of `Publication`.
     """
-    require_writable(register.workspace.git)
-    target, tip = find_target(register.workspace)
-    title = said.validate_title(title)
-    description = said.validate_text(description, "description", may_be_empty=True)
-    taken = register.list_ids()
-    id = derive_id(request) if request is not None else new_id(taken)
-    if request is not None and id in taken:
-        asked: list[EventBody] = [Opened(title, description, target, "", None)]
-        earlier = register.find_earlier(id, [*asked, Submitted("")] if submit else asked, request)
+    require_writable(repository.workspace.git)
+    target, tip = find_target(repository.workspace)
+    title = validate_title(title)
+    description = validate_text(description, "description", may_be_empty=True)
+    used_ids = repository.list_ids()
+    id = derive_id(request) if request is not None else new_id(used_ids)
+    if request is not None and id in used_ids:
+        expected: list[EventBody] = [Opened(title, description, target, "", None)]
+        earlier = repository.find_earlier(id, [*expected, Submitted("")] if submit else expected, request)
         if earlier is None:
             raise key_reused_error(proposal=id)
         note_commit(earlier.commit, proposal=id)
-        return register.find(id)
-    branch = find_unfinished_branch(register.workspace.git, id, title)
+        return repository.find(id)
+    branch = find_unfinished_branch(repository.workspace.git, id, title)
     if request is not None:
-        _check_unused(register.workspace, request, (tip, register.workspace.git.tip(branch)))
-    with created_branch(register, id, branch, tip):
+        _check_unused(repository.workspace, request, (tip, repository.workspace.git.tip(branch)))
+    with created_branch(repository, id, branch, tip):
         return append_opened_event(
-            register, id, title, description, target, branch, actor, submit=submit, request=request
+            repository, id, title, description, target, branch, actor, submit=submit, request=request
         )
 
 
@@ -89,7 +96,7 @@ def _check_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> No
 
 
 def append_opened_event(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     id: str,
     title: str,
     description: str,
@@ -101,76 +108,78 @@ def append_opened_event(
     request: str | None,
 ) -> Proposal:
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
-    tip = register.workspace.on(branch).tip()
+    tip = repository.workspace.on(branch).tip()
     assert tip is not None
-    bases = register.workspace.git.merge_bases(resolve_target_tip(register.workspace, target), tip)
-    words: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
+    bases = repository.workspace.git.merge_bases(resolve_target_tip(repository.workspace, target), tip)
+    bodies: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
     if submit:
-        words.append(Submitted(tip))
-    register.append(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
-    return register.find(id)
+        bodies.append(Submitted(tip))
+    repository.append(
+        id, bodies, actor, request, check=lambda: check_branch(repository.workspace.git, branch)
+    )
+    return repository.find(id)
 
 
 _TITLE = "Change what is protected"
 _MAX_DESCRIPTION = 20_000
 
 
-def propose(register: ProposalRepository, call: WriteRequest, actor: Actor) -> ProposedWrite:
+def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) -> ProposedWrite:
     """Write a call's operations to a new proposal; no proposal is opened if they change nothing.
 
-    The branch comes first, then what is written, then the words: whatever a crash leaves before the end shows
-    nowhere, and the same call with its key completes it. Where nothing could be written to the branch, it is
-    removed again. Raises what `Workspace.write` raises, InvalidTarget,
-    and ProposalEnded where the same call was written to a branch that is gone.
+    The branch is created first, then the operations are written, then the event is appended. An unfinished
+    proposal after a crash is not listed, and a retry with the same key completes it. The branch is removed if
+    the write fails. Raises the errors of `Workspace.write`, InvalidTarget, and ProposalEnded if an earlier
+    call with the key wrote to a branch that was deleted.
     """
     workspace = call.workspace
     require_writable(workspace.git)
     target, tip = find_target(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
-    id = derive_id(key) if key is not None else new_id(register.list_ids())
-    if key is not None and call.request is not None and id in register.list_ids():
-        repeated = _find_repeated(register, id, call.request)
+    id = derive_id(key) if key is not None else new_id(repository.list_ids())
+    if key is not None and call.request is not None and id in repository.list_ids():
+        repeated = _find_repeated(repository, id, call.request)
         if repeated is None:
-            raise _lost_call_error(register, id)
+            raise _lost_call_error(repository, id)
         return repeated
     planned = replace(call, dry_run=True, skip_policy=True).write()
     if call.dry_run or not planned.changes:
         return ProposedWrite(None, planned)
     title, description = _describe_call(call, planned)
     branch = find_unfinished_branch(workspace.git, id, title)
-    with created_branch(register, id, branch, planned.commit or tip):
-        with workspace.turn, ignore_preliminary_commits():
+    with created_branch(repository, id, branch, planned.commit or tip):
+        with workspace.writer_lock, ignore_preliminary_commits():
             done = replace(call, workspace=workspace.on(branch)).write()
         if not done.changes and done.repeated is None:
             return ProposedWrite(None, done)
         proposal = append_opened_event(
-            register, id, title, description, target, branch, actor, submit=False, request=key
+            repository, id, title, description, target, branch, actor, submit=False, request=key
         )
         return ProposedWrite(proposal, done)
 
 
-def check_not_proposed(register: ProposalRepository, request: Request) -> None:
+def check_not_proposed(repository: ProposalRepository, request: Request) -> None:
     """Raise Protected if a call with this key became a proposal: its text may be merged by now."""
     id = derive_id(request.key)
-    earlier = _find_repeated(register, id, request) if id in register.list_ids() else None
+    earlier = _find_repeated(repository, id, request) if id in repository.list_ids() else None
     if earlier is not None and earlier.result.commit is not None:
-        git = register.workspace.git
+        git = repository.workspace.git
         commit = git.commit(earlier.result.commit)
         before = git.commit(commit.parents[0]).tree if commit.parents else None
         raise Protected(sorted(change.path for change in trees.diff_trees(git, before, commit.tree)))
 
 
-def is_key_of_proposal(register: ProposalRepository, key: str) -> bool:
+def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
     """Return True if a call with this key became a proposal or opened one, and is not on the target."""
     id = derive_id(key)
-    if _find_proposal(register, id) is None:
+    if _find_proposal(repository, id) is None:
         return False
-    workspace = register.workspace
+    workspace = repository.workspace
     recorded = request_log(workspace).find(workspace.tip(), key)
     return recorded is None or _is_of(workspace, recorded, id)
 
 
-def written(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
+def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
     recorded = request_log(workspace).find_repeated(at, request)
@@ -180,26 +189,26 @@ def written(workspace: Branch, proposal: Proposal, request: Request) -> WriteRes
     return WriteResult(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
 
 
-def _find_repeated(register: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
+def _find_repeated(repository: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
     """Return the result of an earlier write with the same key to its proposal. Raises KeyReused."""
-    proposal = _find_proposal(register, id)
-    earlier = written(register.workspace, proposal, request) if proposal is not None else None
+    proposal = _find_proposal(repository, id)
+    earlier = find_write(repository.workspace, proposal, request) if proposal is not None else None
     return ProposedWrite(proposal, earlier) if earlier is not None else None
 
 
-def _lost_call_error(register: ProposalRepository, id: str) -> WorkspaceError:
+def _lost_call_error(repository: ProposalRepository, id: str) -> WorkspaceError:
     """Return the error for a key whose proposal lacks the call: its branch is missing or another's."""
-    proposal = _find_proposal(register, id)
+    proposal = _find_proposal(repository, id)
     if proposal is not None and proposal.tip is None and proposal.merge_record is None:
         return ProposalEnded(proposal._replace(state=ProposalState.GONE))
     return key_reused_error(proposal=id)
 
 
-def _find_proposal(register: ProposalRepository, id: str) -> Proposal | None:
-    if id not in register.list_ids():
+def _find_proposal(repository: ProposalRepository, id: str) -> Proposal | None:
+    if id not in repository.list_ids():
         return None
     try:
-        return register.find(id)
+        return repository.find(id)
     except ProposalNotFound:
         return None
 
@@ -211,10 +220,10 @@ def _is_of(workspace: Branch, recorded: RecordedRequest, id: str) -> bool:
 
 def _describe_call(call: WriteRequest, planned: WriteResult) -> tuple[str, str]:
     """Return a default title and description of a proposal, as its commit would have."""
-    said, done = summarize_operations(
+    summary, done = summarize_operations(
         planned.plan.summaries, paths=sorted(planned.changes), message=call.message
     )
-    subject, _, rest = said.partition("\n")
+    subject, _, rest = summary.partition("\n")
     title = join_lines(subject)
     if len(title) > MAX_TITLE:
         rest = f"…{title[MAX_TITLE - 1 :]}\n\n{rest}"

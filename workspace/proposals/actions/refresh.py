@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
-"""Decides conflicts, or some of them, and raises what is wrong with that."""
+"""Returns resolutions of some or all conflicts, or raises an error for invalid ones."""
 
 
 class RefreshDecisions(NamedTuple):
     """The decisions on the conflicts of a refresh, and the commits that they were made on.
 
-    `commit` is that of the proposal, `target` that of its target; None stands for where they are now.
-    `digest` is of what was asked for, in hex: a retry by its key has the same.
+    `commit` is the commit of the proposal, `target` that of its target; None is the current one. `digest` is
+    the digest of the call's arguments, in hex: a retry with the same key has the same digest.
     """
 
     choose: Choose
@@ -66,62 +66,64 @@ class ConflictChanged(MergeConflict):
     def __init__(self, tip: str | None, theirs: str | None, conflicts: Sequence[FileConflict]) -> None:
         super().__init__(tip, conflicts, theirs)
         self.args = (
-            "the proposal or its target has changed since the conflicts were shown that are decided here, "
-            "so nothing was merged",
+            "the proposal or its target has changed since the decided conflicts were shown, so nothing was "
+            "merged",
         )
         self.message = self.args[0]
-        self.fix = "Look at what is in conflict now, and decide that."
+        self.fix = "Decide the current conflicts."
 
 
 _ATTEMPTS = 4
 
 
 def refresh(
-    register: ProposalRepository, name: str, actor: Actor, decisions: RefreshDecisions | None, key: str | None
+    repository: ProposalRepository,
+    name: str,
+    actor: Actor,
+    decisions: RefreshDecisions | None,
+    key: str | None,
 ) -> ActionResult:
     """Merge the target's tip into a proposal; return no change if the proposal already has it.
 
-    With `decisions`, what they were made on is merged: what the target has come to since comes with the next
-    refresh. Raises MergeConflict with what is to be decided (ours is the proposal, theirs the target),
-    ConflictChanged, ProposalEnded, InvalidTarget, and what `commit_merge` raises.
+    With `decisions`, the target's commit that they were made on is merged; later commits of the target are
+    merged by the next refresh. Raises MergeConflict with the open conflicts (ours is the proposal, theirs the
+    target), ConflictChanged, ProposalEnded, InvalidTarget, and the errors of `commit_merge`.
     """
-    workspace = register.workspace
+    workspace = repository.workspace
     store = require_writable(workspace.git)
-    asked = decisions.digest if decisions is not None and key is not None else None
+    digest = decisions.digest if decisions is not None and key is not None else None
     for _ in range(_ATTEMPTS):
-        proposal = register.find(name)
-        earlier = register.find_earlier(proposal.id, [Refreshed("", "", asked)], key)
+        proposal = repository.find(name)
+        earlier = repository.find_earlier(proposal.id, [Refreshed("", "", digest)], key)
         if earlier is not None:
-            return _repeat(register, register.find(proposal.id), earlier, actor)
+            return _repeat(repository, repository.find(proposal.id), earlier, actor)
         check_not_ended(proposal)
         latest = theirs = resolve_target_tip(workspace, proposal.content.target)
         tip = ensure_local_branch(workspace, proposal)
         if tip == proposal.tip:
             break
     else:
-        raise Busy(
-            f"the proposal was written to {_ATTEMPTS} times while it was looked at; nothing was merged"
-        )
+        raise Busy(f"the proposal was written to {_ATTEMPTS} times while it was read; nothing was merged")
     branch, target = proposal.content.branch, proposal.content.target
     if decisions is not None and decisions.target not in (None, latest):
         theirs = str(decisions.target)
         if not _has_commit(store, latest, theirs):
-            raise _changed(workspace, branch, latest)
+            raise _conflict_changed_error(workspace, branch, latest)
     bases = store.merge_bases(tip, theirs)
     if tip in bases:
         _check_nothing_decided(decisions)
-        return _fast_forward(register, proposal, tip, theirs, actor, key, asked)
+        return _fast_forward(repository, proposal, tip, theirs, actor, key, digest)
     if theirs in bases:
-        return _complete_refresh(register, proposal, tip, actor, decisions, key)
+        return _complete_refresh(repository, proposal, tip, actor, decisions, key)
     if decisions is not None and decisions.commit not in (None, tip):
-        raise _changed(workspace, branch, latest)
+        raise _conflict_changed_error(workspace, branch, latest)
     resolutions = None
     if decisions is not None:
         found = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
         resolutions = decisions.choose(found.conflicts)
 
     def message(merge: Merge) -> str:
-        # Who only takes in what is there has written nothing; who decides a conflict has.
+        # An actor that decides a conflict is an author of its text; one that only merges is not.
         decided = (
             {DECIDED: str(len(merge.resolved)), **_build_decider_trailers(actor)} if merge.resolved else {}
         )
@@ -136,9 +138,9 @@ def refresh(
 
     def check(merge: Merge) -> None:
         if resolutions and merge.ours.commit != tip:
-            raise _changed(workspace, branch, latest)
+            raise _conflict_changed_error(workspace, branch, latest)
 
-    with workspace.turn:
+    with workspace.writer_lock:
         try:
             merged = commit_merge(
                 workspace,
@@ -151,20 +153,20 @@ def refresh(
             )
         except MergeConflict as conflict:
             if resolutions and conflict.tip != tip:
-                raise _changed(workspace, branch, latest) from conflict
+                raise _conflict_changed_error(workspace, branch, latest) from conflict
             raise
     if merged.is_new:
 
         def record() -> None:
             with ignore_preliminary_commits():  # the commit of this call is that of the merge
-                register.append(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
+                repository.append(proposal.id, [Refreshed(merged.commit, theirs, digest)], actor, key)
 
         attempt(record, None, "the discussion does not mention the refresh; refresh again to add it")
-    return ActionResult(register.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
+    return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
 def _repeat(
-    register: ProposalRepository, proposal: Proposal, earlier: AppendResult, actor: Actor
+    repository: ProposalRepository, proposal: Proposal, earlier: AppendResult, actor: Actor
 ) -> ActionResult:
     """Return the result of an earlier call with the same key, completed if the branch had not moved."""
     [commit, target] = next(
@@ -174,9 +176,9 @@ def _repeat(
     )
     tip = proposal.tip
     if commit == target and proposal.is_open and tip is not None and tip != commit:
-        tip = ensure_local_branch(register.workspace, proposal)
-        if tip != commit and _has_commit(register.workspace.git, commit, tip):
-            return _append_fast_forward(register, proposal, tip, commit, actor)
+        tip = ensure_local_branch(repository.workspace, proposal)
+        if tip != commit and _has_commit(repository.workspace.git, commit, tip):
+            return _append_fast_forward(repository, proposal, tip, commit, actor)
     return ActionResult(proposal, commit, False)
 
 
@@ -188,7 +190,7 @@ def _has_commit(git: GitReader, tip: str, commit: str) -> bool:
         return False
 
 
-def _changed(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
+def _conflict_changed_error(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
     """Return the error for decisions that no longer apply, with the current conflicts."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
@@ -196,42 +198,42 @@ def _changed(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
 
 
 def _check_nothing_decided(decisions: RefreshDecisions | None) -> None:
-    """Let the chooser reject a name that it was given and that is not in conflict."""
+    """Let the decisions reject a name that is not in conflict."""
     if decisions is not None:
         decisions.choose(())
 
 
 def _build_decider_trailers(actor: Actor) -> dict[str, str]:
-    """Return the trailers for the decisions of an actor; none for a client, which is named anyway."""
+    """Return the trailers for the decisions of an actor; empty for a client, which other trailers name."""
     if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
         return {DECIDED_BY_TRAILER: actor.author.known_by.value}
     return build_trailers("", actor.person)
 
 
 def _fast_forward(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     proposal: Proposal,
     tip: str,
     theirs: str,
     actor: Actor,
     key: str | None,
-    asked: str | None,
+    digest: str | None,
 ) -> ActionResult:
     """Move a proposal without a commit of its own to a commit of the target."""
     if tip == theirs:
         return ActionResult(proposal, None, False)
     if proposal.content.base != theirs:
         with ignore_preliminary_commits():
-            said = register.append(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
-        if said.is_repeat:  # by the same call, which may have seen another commit of the target
-            return _repeat(register, register.find(proposal.id), said, actor)
-    return _append_fast_forward(register, proposal, tip, theirs, actor)
+            appended = repository.append(proposal.id, [Refreshed(theirs, theirs, digest)], actor, key)
+        if appended.is_repeat:  # an earlier call, which may have merged another commit of the target
+            return _repeat(repository, repository.find(proposal.id), appended, actor)
+    return _append_fast_forward(repository, proposal, tip, theirs, actor)
 
 
 def _append_fast_forward(
-    register: ProposalRepository, proposal: Proposal, tip: str, theirs: str, actor: Actor
+    repository: ProposalRepository, proposal: Proposal, tip: str, theirs: str, actor: Actor
 ) -> ActionResult:
-    workspace, store = register.workspace, require_writable(register.workspace.git)
+    workspace, store = repository.workspace, require_writable(repository.workspace.git)
     changes: dict[str, bytes | WholeEntry | None] = {
         change.path: WholeEntry(change.new)
         for change in trees.diff_trees(store, store.commit(tip).tree, store.commit(theirs).tree)
@@ -239,17 +241,17 @@ def _append_fast_forward(
     message = f"docyard: refresh {proposal.content.branch}"
     author = make_author_signature(workspace, actor.person)
     batch = Batch(proposal.content.branch, tip, changes, message, author, commit=theirs)
-    with workspace.turn:
+    with workspace.writer_lock:
         try:
             publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
-            if moved.tip != theirs:  # to which another has brought it
+            if moved.tip != theirs:  # another call has moved it there
                 raise Busy("the proposal was written to while it was refreshed") from moved
-    return ActionResult(register.read_latest(proposal), theirs, True)
+    return ActionResult(repository.read_latest(proposal), theirs, True)
 
 
 def _complete_refresh(
-    register: ProposalRepository,
+    repository: ProposalRepository,
     proposal: Proposal,
     tip: str,
     actor: Actor,
@@ -257,15 +259,15 @@ def _complete_refresh(
     key: str | None,
 ) -> ActionResult:
     """Return the result for a proposal that has the target, and append a missing event of a refresh."""
-    commit = require_writable(register.workspace.git).commit(tip)
+    commit = require_writable(repository.workspace.git).commit(tip)
     is_refresh = read_trailers(commit.message).get(REFRESH_TRAILER) == proposal.id and len(commit.parents) > 1
-    meant = decisions.commit if decisions is not None else None
-    if is_refresh and tip not in proposal.content.known_commits and meant in (None, commit.parents[0]):
-        asked = decisions.digest if decisions is not None and key is not None else None
-        register.append(proposal.id, [Refreshed(tip, commit.parents[1], asked)], actor, key)
-        return ActionResult(register.find(proposal.id), tip, False)
-    if meant not in (None, tip):
-        target = resolve_target_tip(register.workspace, proposal.content.target)
-        raise _changed(register.workspace, proposal.content.branch, target)
+    expected = decisions.commit if decisions is not None else None
+    if is_refresh and tip not in proposal.content.known_commits and expected in (None, commit.parents[0]):
+        digest = decisions.digest if decisions is not None and key is not None else None
+        repository.append(proposal.id, [Refreshed(tip, commit.parents[1], digest)], actor, key)
+        return ActionResult(repository.find(proposal.id), tip, False)
+    if expected not in (None, tip):
+        target = resolve_target_tip(repository.workspace, proposal.content.target)
+        raise _conflict_changed_error(repository.workspace, proposal.content.branch, target)
     _check_nothing_decided(decisions)
     return ActionResult(proposal, None, False)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from workspace.branch import not_found
+from workspace.branch import branch_not_found
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.store import require_writable
@@ -49,7 +49,7 @@ class ProposalRepository:
 
     def find(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._log.read_consistently(lambda said: self._proposals.find(said, name))
+        return self._log.read_consistently(lambda discussion: self._proposals.find(discussion, name))
 
     def list_ids(self) -> tuple[str, ...]:
         """Return the ids of proposals with events."""
@@ -62,22 +62,22 @@ class ProposalRepository:
     def append(
         self,
         id: str,
-        words: Sequence[EventBody],
+        bodies: Sequence[EventBody],
         actor: Actor,
         request: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
         check: Callable[[], None] | None = None,
     ) -> AppendResult:
-        """Append events to a proposal; `confirm` may refuse them within the write lock by raising.
+        """Append events to a proposal; `confirm` may raise an error under the write lock to refuse them.
 
-        `check` may do so for a proposal that is not opened yet. While it runs no other Docyard writes.
-        Raises SigningRequired, and what `EventLog.append` raises.
+        `check` may do so for a proposal that is not opened yet. No other process writes meanwhile.
+        Raises SigningRequired, and the errors of `EventLog.append`.
         """
         check_signing(self.workspace.snapshot())
-        with self.workspace.turn:
+        with self.workspace.writer_lock:
             appended = self._log.append(
                 id,
-                words,
+                bodies,
                 actor.event_author,
                 tool=actor.tool,
                 client=actor.client,
@@ -95,14 +95,14 @@ class ProposalRepository:
         """Return the events of a proposal with a key, if there are any."""
         return self._log.find_repeated(id, request)
 
-    def find_earlier(self, id: str, words: Sequence[EventBody], request: str | None) -> AppendResult | None:
+    def find_earlier(self, id: str, bodies: Sequence[EventBody], request: str | None) -> AppendResult | None:
         """Return the events of an earlier call with the same key. Raises KeyReused for another call.
 
-        What a call does not choose by itself, such as the commit that a review is bound to, may differ.
+        Values that a call does not choose, such as the commit of a review, may differ.
         """
         found = self._log.find_repeated(id, request)
         if found is not None:
-            check_same_event(found, words)
+            check_same_event(found, bodies)
         return found
 
 
@@ -135,10 +135,10 @@ class Actor(NamedTuple):
 class ActionResult(NamedTuple):
     """A proposal after an action.
 
-    `commit` is the commit that holds what was done: on the target for a merge, on the proposal's branch for
-    a refresh, else on the branch of the discussion; None where there was nothing to do. `is_new` is false for
-    what was done already, by a retry or by someone else. `merge` is how a merge or refresh was made. `said`
-    are the ids of the words that this call has said, or an earlier one with its key.
+    `commit` is the commit of the action: on the target for a merge, on the proposal's branch for a refresh,
+    else on the branch of the discussion; None if nothing had to be done. `is_new` is False if an earlier call
+    did the action. `merge` is the merge that a merge or refresh made. `event_ids` are the ids of the events
+    that this call, or an earlier one with its key, appended.
     """
 
     proposal: Proposal
@@ -151,7 +151,7 @@ class ActionResult(NamedTuple):
 class ProposedWrite(NamedTuple):
     """A write that became a proposal, and its result.
 
-    `proposal` is None where nothing was written, as in a dry run: then there is no proposal.
+    `proposal` is None if nothing was written, as in a dry run.
     """
 
     proposal: Proposal | None
@@ -161,17 +161,17 @@ class ProposedWrite(NamedTuple):
 log = logging.getLogger("docyard")
 
 _FIXES = {
-    ProposalState.MERGED: "What it proposed is in its target: open another proposal for what comes next.",
+    ProposalState.MERGED: "Its changes are in its target: open another proposal for further changes.",
     ProposalState.CLOSED: "Reopen it first.",
     ProposalState.GONE: (
-        "Make its branch again from a commit that it had with git branch, or close the proposal."
+        "Create its branch again with git branch at one of its commits, or close the proposal."
     ),
 }
 
 _ENDS = {
     ProposalState.MERGED: "was merged already",
     ProposalState.CLOSED: "was closed",
-    ProposalState.GONE: "has no branch any more: it was deleted",
+    ProposalState.GONE: "has no branch: it was deleted",
 }
 
 
@@ -203,7 +203,7 @@ def check_not_ended(proposal: Proposal) -> None:
 
 def find_target(workspace: Branch) -> tuple[str, str]:
     """Return the served branch, the target of proposals, and its tip. Raises DetachedHead, InvalidTarget."""
-    workspace.tip()  # says so if the repository is gone
+    workspace.tip()  # raises an error if the repository is missing
     branch = workspace.branch
     if branch is None:
         raise DetachedHead(
@@ -218,12 +218,12 @@ def resolve_target_tip(workspace: Branch, branch: str) -> str:
     shown = branch if workspace.git.is_branch_name(branch) else "this branch"
     if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
         raise InvalidTarget(
-            f"nothing can be proposed to {shown}: it is no branch of documents that stands for itself",
-            fix="Serve the branch that the proposal is to be merged into, such as with --branch main.",
+            f"{shown} cannot be the target of a proposal: it must be a branch of documents",
+            fix="Serve the target branch, such as with --branch main.",
         )
     tip = workspace.git.tip(branch)
     if tip is None and branch != workspace.branch:
-        raise not_found(workspace.git, branch)
+        raise branch_not_found(workspace.git, branch)
     if tip is None:
         raise InvalidTarget(
             f"the branch '{branch}' has no commit yet, so there is nothing to propose a change to",
@@ -238,11 +238,10 @@ def find_unfinished_branch(git: GitReader, id: str, title: str) -> str:
     return next(found, build_branch_name(id, title))
 
 
-def make(workspace: Branch, branch: str, commit: str) -> str:
-    """Create a branch at a commit, and return its tip: an existing one stays as it is.
+def create_branch(workspace: Branch, branch: str, commit: str) -> str:
+    """Create a branch at a commit, and return its tip; an existing branch is not changed.
 
-    What follows on it are commits, so none is made where these must be signed. Raises SigningRequired,
-    RefConflict, and what else `Publication` and its `publish` raise.
+    Raises SigningRequired if commits must be signed, RefConflict, and the other errors of `Publication`.
     """
     store = require_writable(workspace.git)
     tip = store.tip(branch)
@@ -251,7 +250,7 @@ def make(workspace: Branch, branch: str, commit: str) -> str:
     check_signing(workspace.snapshot())
     message = f"docyard: begin {branch}"
     batch = Batch(branch, None, {}, message, make_author_signature(workspace), commit=commit)
-    with workspace.turn, ignore_preliminary_commits():
+    with workspace.writer_lock, ignore_preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
@@ -261,32 +260,32 @@ def make(workspace: Branch, branch: str, commit: str) -> str:
 
 
 @contextmanager
-def created_branch(register: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
+def created_branch(repository: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
     """Create the branch of a proposal for a block that opens it, and remove it if the block fails.
 
-    It stays where it was there before, where anything was committed to it, or where the proposal was opened,
-    by another call with the same key too. Raises what `make` raises.
+    The branch is not removed if it existed before, has new commits, or if another call with the same key
+    opened the proposal. Raises the errors of `create_branch`.
     """
-    workspace = register.workspace
+    workspace = repository.workspace
     is_new = workspace.git.tip(branch) is None
-    made = make(workspace, branch, commit)
+    made = create_branch(workspace, branch, commit)
     try:
         yield
     except Exception:
         if is_new and made == commit:
-            _remove_branch(register, id, branch, commit)
+            _remove_branch(repository, id, branch, commit)
         raise
 
 
-def _remove_branch(register: ProposalRepository, id: str, branch: str, commit: str) -> None:
-    workspace = register.workspace
+def _remove_branch(repository: ProposalRepository, id: str, branch: str, commit: str) -> None:
+    workspace = repository.workspace
     try:
         with (
-            workspace.turn,
+            workspace.writer_lock,
             Publication(require_writable(workspace.git), branch, durable=workspace.durable) as publication,
         ):
-            publication.remove_branch(commit, lambda: id not in register.list_ids())
-    except WorkspaceError as error:  # the same call with its key takes the branch that is left
+            publication.remove_branch(commit, lambda: id not in repository.list_ids())
+    except WorkspaceError as error:  # a retry with the same key uses the branch
         log.warning("the branch of a proposal that was not opened is left: %s", error.message)
 
 
@@ -297,16 +296,16 @@ def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
     """
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
-    return make(workspace, proposal.content.branch, proposal.tip)
+    return create_branch(workspace, proposal.content.branch, proposal.tip)
 
 
 _MAX_SLUG = 40
-_MAX_READ = 200  # characters of a title that a slug is made of
+_MAX_READ = 200  # characters of a title that are used for a slug
 
 
 def build_branch_name(id: str, title: str) -> str:
     """Return the name of a proposal's branch: `proposals/<id>-<slug>`, or without an empty slug."""
-    # Imported here because a server answers its first questions without it.
+    # Imported here because the first calls of a server do not need it.
     from workspace.markdown.slugs import make_file_slug
 
     slug = make_file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")

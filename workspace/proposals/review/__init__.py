@@ -1,4 +1,4 @@
-"""The review of a proposal: its changes, what overlaps with them, and a preview of the merge.
+"""The review of a proposal: its changes, the overlaps with other proposals, and a preview of the merge.
 
 changes.py   the changes of a proposal: documents by their sections, other files by name
 checks.py    the checks of a merge: findings in changed and linking documents, before and after

@@ -1,11 +1,7 @@
 """The changes of a proposal: documents by their sections, other files by name.
 
-The commit of its target that a proposal is compared with: where both lines of history part.
-
-What a target's branch holds is read once and followed as the branch goes forward, so that two hundred
-proposals cost one walk through its history and a few commits each.
-
-The commits that a proposal brings, or brought, to its target.
+A proposal is compared with its merge base with the target. The history of a target is read once and extended
+as the branch is fast-forwarded, so that two hundred proposals cost one walk and a few commits each.
 """
 
 from __future__ import annotations
@@ -35,16 +31,16 @@ if TYPE_CHECKING:
 
 MOST_DOCUMENTS = 200
 MOST_BYTES = 16_000_000
-"""Of both versions together; of more, it is told which documents differ, and not how."""
+"""Bytes of both versions; of more, only the paths of changed documents are listed."""
 
 
 class CommitChanges(NamedTuple):
     """The differences of two commits.
 
-    `base` is where the proposal parts from its target, or for a merged one what the target was before (None:
-    they have nothing in common, so all that it holds counts); `tip` is the proposal's commit, or the merge
-    (None: its branch is gone, and nothing can be told). `files` are the paths of what is no document.
-    `reason` says why documents are told without their sections; None where they are told in full.
+    `base` is the merge base with the target, or for a merged proposal the target before the merge. It is None
+    for unrelated histories: then all files are changes. `tip` is the proposal's commit, or the merge; None if
+    its branch is deleted. `files` are the paths of files that are not documents. `reason` is the cause why
+    sections were not compared; None if they were.
     """
 
     base: str | None
@@ -63,7 +59,7 @@ class CommitChanges(NamedTuple):
 def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     """Return the differences of two commits of one repository. Raises DamagedRepository.
 
-    Settings that cannot be used do not hide a change: it is told by its files then.
+    If the settings are invalid, changes are listed as files.
     """
     paths = list_changed_paths(old, new)
     try:
@@ -77,8 +73,8 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
         documents = _list_paths(differing)
     else:
         documents = tuple(compare_trees(old, new))
-    told = CommitChanges(old.commit, new.commit, documents).paths
-    return CommitChanges(old.commit, new.commit, documents, tuple(sorted(paths - told)), reason)
+    listed = CommitChanges(old.commit, new.commit, documents).paths
+    return CommitChanges(old.commit, new.commit, documents, tuple(sorted(paths - listed)), reason)
 
 
 def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
@@ -136,7 +132,7 @@ def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChang
     return DocumentChange(DocumentKind.CHANGED, path, path, path)
 
 
-_MOST = 50_000  # commits of a proposal that are followed one by one
+_MOST = 50_000  # commits of a proposal that are read one by one
 _TARGETS = 4
 _BEHIND = 10_000
 
@@ -196,39 +192,40 @@ class MergeBases:
         self._lock = threading.Lock()
 
     def find(self, target: str, tip: str) -> str | None:
-        """Return the best common ancestor of a target's tip and a proposal's; None where they have none.
+        """Return the best common ancestor of a target's tip and a proposal's; None if unrelated.
 
-        Of several (a criss-cross) it is the newest on the target's way of first parents, else the newest: of
-        all of them it shows the least of what the target has by itself.
-        Raises ShallowHistory, DamagedRepository.
+        Of several (a criss-cross merge) it is the newest in the target's first-parent history, else the
+        newest: it shows the fewest changes of the target. Raises ShallowHistory, DamagedRepository.
         """
         with self._lock:
             ends = self._ends(self._of_target(target), tip)
         if len(ends) == 1:
             return ends[0]
-        # Of several ends one may hold the others, and none may be the end of a shallow clone.
+        # One of several ends may contain the others, and a shallow clone may have no end.
         bases = self._git.merge_bases(target, tip)
         if len(bases) > 1:
-            way = self.list_first_parents(target, min(self._graph.time(base) for base in bases))
-            on_way = set(way)
-            return next((base for base in bases if base in on_way), bases[0])
+            mainline = self.list_first_parents(target, min(self._graph.time(base) for base in bases))
+            mainline_ids = set(mainline)
+            return next((base for base in bases if base in mainline_ids), bases[0])
         return bases[0] if bases else None
 
     def behind(self, target: str, tip: str) -> int:
         """Return the number of first-parent steps of the target since then, at most 10,000.
 
-        It counts what people see of a branch: a merge commit is one step.
+        A merge commit counts as one step.
         """
         graph = self._graph
         base = self.find(target, tip)
         if base is None:
             return len(self.list_first_parents(target, 0))
-        way = self.list_first_parents(target, graph.time(base))
-        place = {commit: number for number, commit in enumerate(way)}
+        mainline = self.list_first_parents(target, graph.time(base))
+        place = {commit: number for number, commit in enumerate(mainline)}
         if base in place:
             return place[base]
-        held = _ReachableCommits(graph, base)
-        return next((number for number, commit in enumerate(way) if held.has(commit)), len(way))
+        reachable = _ReachableCommits(graph, base)
+        return next(
+            (number for number, commit in enumerate(mainline) if reachable.has(commit)), len(mainline)
+        )
 
     def before(self, commit: str) -> str | None:
         """Return the first parent of a commit, or None."""
@@ -245,26 +242,26 @@ class MergeBases:
         return [node.id for node in self._graph.first_parents(tip, most=_BEHIND, since=oldest)]
 
     def _of_target(self, target: str) -> _ReachableCommits:
-        for key, held in self._held.items():
+        for key, reachable in self._held.items():
             if key == target:
-                return held
-        for key, held in self._held.items():
-            if held.follow(target):
+                return reachable
+        for key, reachable in self._held.items():
+            if reachable.follow(target):
                 self._held[target] = self._held.pop(key)
-                return held
+                return reachable
         if len(self._held) >= _TARGETS:
             self._held.pop(next(iter(self._held)))
         self._held[target] = _ReachableCommits(self._graph, target)
         return self._held[target]
 
-    def _ends(self, held: _ReachableCommits, tip: str) -> list[str]:
+    def _ends(self, reachable: _ReachableCommits, tip: str) -> list[str]:
         """Return the first commits of the target on each path back from a proposal's tip."""
         seen = {tip}
         waiting = [tip]
         ends: list[str] = []
         while waiting and len(seen) < _MOST:
             id = waiting.pop()
-            if held.has(id):
+            if reachable.has(id):
                 ends.append(id)
                 continue
             for parent in self._graph.parents(id):
@@ -275,7 +272,7 @@ class MergeBases:
 
 
 MOST = 100
-"""Commits that are looked at."""
+"""Commits that are listed."""
 
 
 class ProposedCommit(NamedTuple):
@@ -290,7 +287,7 @@ def list_proposed_commits(
 ) -> tuple[ProposedCommit, ...]:
     """Return the first parents from a tip down to a base, the newest first, 100 at most.
 
-    Refreshes are among them, and what they took in is not.
+    Refreshes are included, and the commits that they merged are not.
     """
     line = graph.first_parents(tip, most=MOST)
     had = select_reachable(graph, base, (node.id for node in line)) if base is not None else frozenset()

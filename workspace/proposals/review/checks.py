@@ -1,20 +1,8 @@
 """The checks of a merge: findings in changed and linking documents, before and after.
 
-What a check is: a name, the rules that it stands for, and what it answers.
-
-The documents that a merge may have made worse: those that it changes, and those that link to what went.
-
-A workspace before or after a merge, as the rules of `validation` see its documents.
-
-What no rule of `validation` tells: comments that switch rules off.
-
-The checks of a merge: what it would make worse than its target is, held against the rules of `validation`.
-
-check.py      what a check is, and what it answers
-state.py      a workspace before and after a merge, as rules see its documents
-switching.py  comments that switch rules off, which no proposal can use to escape
-sources.py    the documents that a merge may have made worse
-running.py    the checks are run
+A check has a name and runs some rules of `validation`, before and after the merge. It reports findings that
+the target does not have, and comments that disable a rule. It checks the documents that the merge changes,
+and those that link to removed files or sections.
 """
 
 from __future__ import annotations
@@ -58,7 +46,7 @@ CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
 MAX_PROBLEMS = 50
-"""Problems of one check that are told; of more, how many there are."""
+"""Problems of one check that are reported; further ones are counted."""
 
 
 class Problem(NamedTuple):
@@ -66,7 +54,7 @@ class Problem(NamedTuple):
 
     `rule` is that of `docyard validate`, or `rule-switched-off` or `unchecked`; `address` is the document's
     path, or that of a section in it; `line` counts from 1, in the document after the merge. `message` begins
-    in lower case and names what is wrong.
+    in lower case and describes the problem.
     """
 
     rule: str
@@ -110,7 +98,7 @@ def find_linking_documents(
     vanished = list(_find_vanished(merge, before, after))
     if not vanished:
         return []
-    found = inbound.linking_to(merge.ours, vanished)
+    found = inbound.find_linking_documents(merge.ours, vanished)
     return [path for path in found if path not in merge.changes]
 
 
@@ -135,7 +123,7 @@ def _lacks_names(before: CheckedState, path: str, after: CheckedState) -> bool:
     dialect = before.config.links.dialect
     if find_names(old, dialect).keys() - find_names(new, dialect).keys():
         return True
-    # A wiki link may name a heading by its words.
+    # A wiki link may name a heading by its title.
     return before.config.links.wiki and bool(
         {one.title for one in old.sections} - {one.title for one in new.sections}
     )
@@ -146,7 +134,7 @@ def _list_parents(path: str) -> Collection[str]:
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
 
-_MOST = 1_000  # places of one document that one rule tells of
+_MOST = 1_000  # findings of one rule in one document
 
 
 class CheckedState(NamedTuple):
@@ -166,9 +154,9 @@ class CheckedState(NamedTuple):
         return None if found is None or len(found.data) > most else found
 
     def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
-        """Return the findings for the document of a path, without notes; none without a document.
+        """Return the findings for the document of a path, without notes; empty for a missing document.
 
-        One that is there and cannot be read is a finding: nobody can say what is in it.
+        An unreadable document is a finding.
         """
         document = self.document(path)
         if document is None:
@@ -212,8 +200,8 @@ def _part(parts: Mapping[str, bytes], name: str) -> bytes:
 def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
     """Return the severities of rules by the settings of the target.
 
-    A type that the workspace does not have is a note to `docyard validate`, and here a problem, unless the
-    settings say which it is: what a type demands cannot be checked where nobody knows it.
+    An unknown document type is a note of `docyard validate`, and here a problem unless the settings set its
+    severity: the requirements of an unknown type cannot be checked.
     """
     found = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
     if unknown_type.RULE.name in found and unknown_type.RULE.name not in config.validation.levels(path):
@@ -222,7 +210,7 @@ def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Ma
 
 
 def _unreadable_finding(path: str) -> Finding:
-    message = "the document cannot be read, so nobody can tell what is wrong with it"
+    message = "the document cannot be read, so it was not checked"
     return make_file_finding(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
 
 
@@ -249,19 +237,19 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "types": (unknown_type.RULE, type_structure.RULE, malformed_front_matter.RULE),
     "tasks": (malformed_task.RULE,),
 }
-"""The rules of `docyard validate` that each check stands for."""
+"""The rules of `docyard validate` that each check runs."""
 
 MOST_DOCUMENTS = 2_000
 MOST_BYTES = 64_000_000
-"""What one run looks at; a merge that changes more is not checked, and so passes nothing."""
+"""Bytes that one run reads; a larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
-    A problem was there before if the target has one of the same rule and words, in the same document or
-    another that the merge changes, so that a section which moves takes its own along. It never raises for
-    what is in the documents: what cannot be looked at has not passed.
+    A problem is not new if the target has one of the same rule and message, in the same document or another
+    that the merge changes. So a moved section adds no problem. The function never raises for the content of
+    documents: an unreadable document fails the check.
     """
     try:
         return _run_checks(merge, inbound)
@@ -281,16 +269,20 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     linking = find_linking_documents(merge, earlier, later, inbound)
     if len(linking) > MOST_DOCUMENTS:
         return make_unchecked_results(
-            f"{len(linking):,} documents that may link to what goes are more than are checked"
+            f"{len(linking):,} documents that may link to removed files are more than are checked"
         )
     came_from = {new: old for old, new in merge.moved.items()}
-    were = [came_from.get(path, path) for path in changed]
-    gone = [path for path in merge.changes if merge.entry(path) is None and path not in merge.moved]
+    old_paths = [came_from.get(path, path) for path in changed]
+    removed = [path for path in merge.changes if merge.entry(path) is None and path not in merge.moved]
     results = []
     for name, rules in RULES.items():
         others = linking if name == "links" else []
         now = _findings(later, [*changed, *others], rules)
-        worse = [] if not now else _subtract_findings(now, _findings(earlier, [*were, *gone, *others], rules))
+        worse = (
+            []
+            if not now
+            else _subtract_findings(now, _findings(earlier, [*old_paths, *removed, *others], rules))
+        )
         results.append(make_check_result(name, [_problem(later, finding) for finding in worse]))
     return tuple(results)
 

@@ -1,10 +1,9 @@
 """The sections that a change touches, and the overlaps of two changes.
 
-Two changes meet where both touch a section of one address, or one front matter key; where one removed or
-moved a section and the other touched what is below it; and where one touched a document or file as a whole
-(it came, went, was moved, or cannot be told by its sections) and the other touched anything of it.
-
-Overlaps: other open proposals that touch the same sections.
+Two changes overlap if both touch the same section or front matter key, or if one removed or moved a section
+and the other touched a section below it. They also overlap if one touched a document or file as a whole, and
+the other touched any part of it. A document is touched as a whole if it was added, removed or moved, or was
+not compared by sections.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ Address = tuple[str, str | None]
 class TouchedSections(NamedTuple):
     """The files, sections and keys that a change touches.
 
-    `sections` are addresses, those of front matter left out; of these `with_below` were removed or moved with
-    all that stands below them, and `within` holds, for each, the sections that it stands below. `wholes` are
-    paths, and `keys` are keys of front matter by path.
+    `sections` are addresses without those of front matter; of these `with_below` were removed or moved with
+    all sections below them, and `within` has the ancestors of each. `wholes` are paths, and `keys` are keys
+    of front matter by path.
     """
 
     wholes: frozenset[str]
@@ -112,7 +111,7 @@ def _list_places(
 def _read_document(snapshot: Snapshot, path: str) -> Document | None:
     try:
         return snapshot.document(path)
-    except WorkspaceError:  # what cannot be read has no sections that others stand below
+    except WorkspaceError:  # an unreadable document has no known ancestors
         return None
 
 

@@ -1,6 +1,6 @@
 """The review of a proposal: changes, overlaps, comments, and a preview of its merge.
 
-What a merge would make of a proposal now: what it cannot decide, and what it would make worse.
+The preview has the conflicts of a merge now, and the problems that the merge would add.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 class Preview(NamedTuple):
     """A previewed merge of the target's tip and the proposal's.
 
-    `merge` is None where there is none to make, and `reason` says why: the proposal is merged already, a
-    branch is gone, or the two cannot be merged. `conflicts` must be decided first; `checks` are of the merge,
-    in which what is in conflict stands as the target has it. `behind` counts the target's commits since, by
-    first parents; 10,000 stands for more. `is_empty` says that the proposal has no commit of its own.
+    `merge` is None if no merge is possible, and `reason` is the cause: the proposal is merged already, a
+    branch was deleted, or the two cannot be merged. `conflicts` must be decided first; `checks` are of the
+    merge with the target's text for each conflict. `behind` counts the target's commits since the base, by
+    first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
     """
 
     merge: Merge | None
@@ -71,47 +71,44 @@ class Preview(NamedTuple):
         return self.merge is not None and not self.conflicts and all(one.passed for one in self.checks)
 
 
-_KEPT_CHANGES = 32
-_KEPT_PREVIEWS = 16
-_KEPT_PATHS = 5_000
-_KEPT_STANDINGS = 10_000
+_CACHED_CHANGES = 32
+_CACHED_PREVIEWS = 16
+_CACHED_PATHS = 5_000
+_CACHED_ANCHORS = 10_000
 Ends = tuple[str | None, str]
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 
-def reviewing(branch: Branch) -> ProposalReview:
-    """Return what a reviewer sees of the proposals of a branch's repository: one object for all branches."""
+def get_proposal_review(branch: Branch) -> ProposalReview:
+    """Return the review of the proposals of a branch's repository, one object for all branches."""
     return branch.shared(ProposalReview, lambda: ProposalReview(branch.served))
 
 
 class ProposalReview:
     """The review of the proposals of a repository. Safe in several threads.
 
-    What is found of two commits is kept, some of the last ones of each kind.
+    The last results of each kind are cached, by the pair of commits.
     """
 
     def __init__(self, workspace: Branch) -> None:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
         self._bases = MergeBases(workspace.git, self._graph)
-        self._changes: LRUCache[Ends, CommitChanges] = LRUCache(_KEPT_CHANGES)
-        self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_KEPT_PATHS)
-        self._touched: LRUCache[Ends, TouchedSections] = LRUCache(_KEPT_PATHS)
-        self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_KEPT_PATHS)
-        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_KEPT_PREVIEWS)
+        self._changes: LRUCache[Ends, CommitChanges] = LRUCache(_CACHED_CHANGES)
+        self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_CACHED_PATHS)
+        self._touched: LRUCache[Ends, TouchedSections] = LRUCache(_CACHED_PATHS)
+        self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_CACHED_PATHS)
+        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_CACHED_PREVIEWS)
         self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
-            _KEPT_PREVIEWS
+            _CACHED_PREVIEWS
         )
-        self._standings: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(
-            _KEPT_STANDINGS
-        )
+        self._anchors: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(_CACHED_ANCHORS)
 
     def changes(self, proposal: Proposal) -> CommitChanges:
         """Return the changes of a proposal since its base, or of its merge.
 
-        Nothing where its branch is gone. Where several commits are the last that both lines have in common,
-        it is compared with the newest on the target's way of first parents.
-        Raises ShallowHistory, DamagedRepository.
+        Empty if its branch is deleted. Of several merge bases, the newest in the target's first-parent
+        history is used. Raises ShallowHistory, DamagedRepository.
         """
         ends = self._ends_of(proposal)
         if ends is None:
@@ -137,7 +134,7 @@ class ProposalReview:
     def overlaps(self, proposal: Proposal, among: Sequence[Proposal]) -> tuple[Overlap, ...]:
         """Return the given open proposals to the same target that touch the same sections, in their order.
 
-        Only those are read that change a file which it changes. One whose commits cannot be read is left out.
+        Only proposals that change a file of this one are read. Unreadable proposals are left out.
         Raises ShallowHistory, DamagedRepository.
         """
         tips: dict[str, str | None] = {}
@@ -165,28 +162,26 @@ class ProposalReview:
     def preview(self, proposal: Proposal) -> Preview:
         """Return the merge of a proposal as of now, without a commit.
 
-        What stands in its way is said, and never raised.
+        Errors are returned as the reason, and never raised.
         """
         if proposal.state is ProposalState.MERGED:
             return Preview(None, reason="it is merged already")
         tip = proposal.tip
         if tip is None:
-            return _make_unmergeable_preview("its branch is gone")
+            return _make_unmergeable_preview("its branch was deleted")
         self._graph.look()
         try:
             target = self._workspace.git.tip(proposal.content.target)
             if target is None:
-                return _make_unmergeable_preview(
-                    f"the branch '{proposal.content.target}', into which it asks to be merged, is gone"
-                )
-            return self._previews.get((target, tip), lambda: self._previewed(target, tip))
+                return _make_unmergeable_preview(f"its target branch '{proposal.content.target}' was deleted")
+            return self._previews.get((target, tip), lambda: self._build_preview(target, tip))
         except WorkspaceError as error:
             return _make_unmergeable_preview(error.message)
 
     def conflicts(self, proposal: Proposal, target: str | None = None) -> tuple[FileConflict, ...]:
         """Return the conflicts of a refresh: ours is the proposal, theirs a commit of its target or its tip.
 
-        Nothing where it is merged or one of the branches is gone. Raises what `merge_commits` raises.
+        Empty if it is merged or a branch is deleted. Raises the errors of `merge_commits`.
         """
         from workspace.merge.commits import merge_commits
 
@@ -199,7 +194,7 @@ class ProposalReview:
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
         """Return the commits of a proposal, the newest first, 100 at most.
 
-        Nothing where its branch is gone. Raises ShallowHistory, DamagedRepository.
+        Empty if its branch is deleted. Raises ShallowHistory, DamagedRepository.
         """
         ends = self._ends_of(proposal)
         if ends is None:
@@ -219,24 +214,24 @@ class ProposalReview:
     def comments(
         self, proposal: Proposal, *, after: int = 0, limit: int = MAX_COMMENTS, at: At = (None, None)
     ) -> CommentPage:
-        """Return a page of a proposal's threads, or of those at a place, with the anchors of their texts.
+        """Return a page of a proposal's threads, or of those at a location, with the anchors of their texts.
 
-        That is in the proposal, or as it was when it was merged; unknown where its branch is gone.
-        A page of a place ends early where many texts would be followed: `next` says where to go on.
+        Anchors are found in the proposal, or in its state at the merge; None if its branch is deleted.
+        A page of a location ends early if many texts would be tracked: `next` is where the next page starts.
         """
         threads = proposal.content.threads
         first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
         may_look, may_follow = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
-        sieve = TargetFilter(snapshot, at)
+        target_filter = TargetFilter(snapshot, at)
         found: list[AnchoredThread] = []
         followed, number = 0, first
         while number < min(len(threads), first + may_look) and len(found) < limit and followed < may_follow:
             thread = threads[number]
-            if sieve.may_hold(thread.comment):
+            if target_filter.may_hold(thread.comment):
                 followed += thread.comment.target is not None
-                one = AnchoredThread(thread, self._standing(proposal, thread, snapshot), number)
+                one = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
                 found += [one] if one.is_at(*at) else []
             number += 1
         return CommentPage(tuple(found), len(threads), number if number < len(threads) else None)
@@ -261,12 +256,12 @@ class ProposalReview:
             return self._bases.find_base(begun, tip), tip
         return self._ends.get((target, tip), lambda: (self._bases.find(target, tip), tip))
 
-    def _standing(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
+    def _find_anchor(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
         comment = thread.comment
         if tip is None or comment.target is None:
             return None
         key = tip.commit, proposal.id, comment.id
-        return self._standings.get(key, lambda: find_comment_anchor_safely(comment, tip))
+        return self._anchors.get(key, lambda: find_comment_anchor_safely(comment, tip))
 
     def _paths_of(self, ends: Ends) -> frozenset[str]:
         return self._paths.get(ends, lambda: list_changed_paths(*self._snapshots(ends)))
@@ -283,7 +278,7 @@ class ProposalReview:
         new = self._workspace.snapshot(tip)
         return (Snapshot(new.git, None) if base is None else new.at(base)), new
 
-    def _previewed(self, target: str, tip: str) -> Preview:
+    def _build_preview(self, target: str, tip: str) -> Preview:
         from workspace.merge.commits import merge_commits
 
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))

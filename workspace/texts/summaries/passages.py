@@ -30,7 +30,7 @@ class PassageKind(StrEnum):
     LEVEL = "log_levels"
     SENTENCE = "other_sentences"
     ROW = "table_rows"
-    CODE = "code_blocks"  # only counted: code blocks are never kept
+    CODE = "code_blocks"  # only counted: code blocks are never included
 
 
 class Passage(NamedTuple):
@@ -59,7 +59,7 @@ WORTH = {
     PassageKind.CODE: 0.0,
 }
 
-# Kinds other than prose, for which a summary states how many passages it kept.
+# Kinds other than prose, for which a summary states how many passages it includes.
 MARKED = (
     PassageKind.WARNING,
     PassageKind.REQUIREMENT,
@@ -283,7 +283,7 @@ _C_LIKE = re.compile(
 
 _COMMENT = re.compile(r"[ \t]*(?://|#(?!define|pragma|include)|/\*|\*|--|;|@\w|<!--)")
 
-# How many lines are searched for a declaration, and how many lines a declaration may have.
+# The number of lines to search for a declaration, and the maximum number of its lines.
 _SEARCHED_LINES = 6
 _MAX_DECLARATION_LINES = 12
 _MAX_LINE_LENGTH = 300

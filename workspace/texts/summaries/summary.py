@@ -37,7 +37,7 @@ _FULL_WEIGHT_TOKENS = 14
 
 
 class PassageChoice(NamedTuple):
-    """A passage that may be kept: its section and index, its weight, and the cost of its lines in tokens."""
+    """A candidate passage: its section and index, its weight, and the cost of its lines in tokens."""
 
     section: int
     place: int
@@ -48,7 +48,7 @@ class PassageChoice(NamedTuple):
 def choose_passages(
     choices: Sequence[PassageChoice], sizes: Sequence[int], remaining: int
 ) -> list[PassageChoice]:
-    """Return the best choices that fit `room` tokens, best first; `sizes` are the tokens of each section.
+    """Return the best choices that fit `budget` tokens, best first; `sizes` are the tokens of each section.
 
     The choice is greedy by weight per token. Each choice lowers the weight of more passages of its section,
     relative to the section's fair share. Shares are proportional to the square roots of the sizes, so that a
@@ -213,16 +213,16 @@ class UnknownStyle(WorkspaceError):
 class Summary(NamedTuple):
     """A summary of a text; `content` is Markdown.
 
-    `named` are the sections that the content names, of `sections` in total. `kept` and `total` count passages
-    by kind; only the first MAX_PASSAGES were read if `is_cut`. `completeness` is the share of the original's
-    tokens that the content keeps or names, from 0 to 1.
+    `named` are the sections that the content names, of `sections` in total. `included` and `total` count
+    passages by kind; only the first MAX_PASSAGES were read if `is_cut`. `completeness` is the share of the
+    original's tokens that the content includes or names, from 0 to 1.
     """
 
     content: str
     style: str
     named: tuple[OutlineEntry, ...]
     sections: int
-    kept: Mapping[PassageKind, int]
+    included: Mapping[PassageKind, int]
     total: Mapping[PassageKind, int]
     tokens: int
     original_tokens: int
@@ -262,7 +262,7 @@ def summarize(
     budget: int | None = None,
     count: Count,
 ) -> Summary:
-    """Return the summary of a text: all sections are named, and the most important passages are kept.
+    """Return the summary of a text: all sections are named, and the most important passages are included.
 
     `count` returns the number of tokens of a text. `budget` is the maximum for the content; by default it
     depends on the text's size. If not even the addresses of all sections fit, only the sections at the
@@ -285,20 +285,20 @@ def summarize(
     choices = choose_passages(_list_choices(passages, entries, named, style, count), sizes, remaining)
     draft = _fit_budget(budget, _Draft(names, passages, named, choices), count)
     content = draft.content()
-    kept_passages = [passages[choice.section][choice.place] for choice in draft.chosen]
-    kept_texts = [_strip_cut(passage.text) for passage in kept_passages]
-    kept_texts += [_strip_cut(names[position].title) for position in draft.named]
+    chosen_passages = [passages[choice.section][choice.place] for choice in draft.chosen]
+    chosen_texts = [_strip_cut(passage.text) for passage in chosen_passages]
+    chosen_texts += [_strip_cut(names[position].title) for position in draft.named]
     return Summary(
         content,
         style,
         tuple(entries[position] for position in draft.named),
         len(entries),
-        Counter(passage.kind for passage in kept_passages),
+        Counter(passage.kind for passage in chosen_passages),
         Counter(passage.kind for found in passages for passage in found),
         count(content),
         original_tokens,
         budget,
-        round(min(1.0, sum(map(count, kept_texts)) / original_tokens), 4) if original_tokens else 1.0,
+        round(min(1.0, sum(map(count, chosen_texts)) / original_tokens), 4) if original_tokens else 1.0,
         sum(map(len, passages)) >= MAX_PASSAGES,
     )
 

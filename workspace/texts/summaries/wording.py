@@ -46,43 +46,43 @@ def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
     )
     if sections == 1:
         names_clause = "names it" if named_count else "names none"
-    shares = [_format_share(kept, total, words) for kept, total, words in _list_shares(summary)]
-    kept_clause = f", and keeps word for word {', '.join(shares)}" if shares else ""
+    shares = [_format_share(count, total, words) for count, total, words in _list_shares(summary)]
+    passages_clause = f", and keeps word for word {', '.join(shares)}" if shares else ""
     limit_clause = f", of the first {MAX_PASSAGES:,} passages alone" if summary.is_cut else ""
-    return f"{subject} is {size}; this summary {names_clause}{kept_clause}{limit_clause}."
+    return f"{subject} is {size}; this summary {names_clause}{passages_clause}{limit_clause}."
 
 
 def _list_shares(summary: Summary) -> list[tuple[int, int, str]]:
-    """Return the number of kept and of all passages of each kind that the text has."""
-    kept_count = sum(summary.kept.get(kind, 0) for kind in _SENTENCES)
+    """Return the numbers of included passages and of all passages, for each kind in the text."""
+    included_count = sum(summary.included.get(kind, 0) for kind in _SENTENCES)
     total = sum(summary.total.get(kind, 0) for kind in _SENTENCES)
-    shares = [(kept_count, total, "sentences")] if total else []
+    shares = [(included_count, total, "sentences")] if total else []
     for kind in MARKED:
         if summary.total.get(kind):
-            shares.append((summary.kept.get(kind, 0), summary.total[kind], _KIND_NAMES[kind]))
+            shares.append((summary.included.get(kind, 0), summary.total[kind], _KIND_NAMES[kind]))
     return shares
 
 
-def _format_share(kept: int, total: int, words: str) -> str:
-    return f"{kept:,} of {total:,} {words}"
+def _format_share(count: int, total: int, words: str) -> str:
+    return f"{count:,} of {total:,} {words}"
 
 
 def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many sections and passages of each kind a summary includes, and how many it omits."""
     kinds = [kind for kind in PassageKind if summary.total.get(kind)]
     included = {"sections": len(summary.named)}
-    included |= {kind.value: summary.kept.get(kind, 0) for kind in kinds}
+    included |= {kind.value: summary.included.get(kind, 0) for kind in kinds}
     excluded = {"sections": summary.sections - len(summary.named)}
-    excluded |= {kind.value: summary.total[kind] - summary.kept.get(kind, 0) for kind in kinds}
+    excluded |= {kind.value: summary.total[kind] - summary.included.get(kind, 0) for kind in kinds}
     return included, excluded
 
 
 def estimate_confidence(summary: Summary) -> float:
     """Return the share of sections, leading sentences and marked passages in a summary, from 0 to 1."""
     kinds = (PassageKind.LEAD, *MARKED)
-    kept = len(summary.named) + sum(summary.kept.get(kind, 0) for kind in kinds)
+    covered = len(summary.named) + sum(summary.included.get(kind, 0) for kind in kinds)
     total = summary.sections + sum(summary.total.get(kind, 0) for kind in kinds)
-    return round(kept / total, 4) if total else 1.0
+    return round(covered / total, 4) if total else 1.0
 
 
 def list_recommended_uses(summary: Summary) -> list[str]:
@@ -95,7 +95,7 @@ def list_recommended_uses(summary: Summary) -> list[str]:
     uses += [
         f"all of its {_KIND_NAMES[kind]}"
         for kind in MARKED
-        if summary.total.get(kind) and summary.kept.get(kind) == summary.total[kind]
+        if summary.total.get(kind) and summary.included.get(kind) == summary.total[kind]
     ]
     return uses
 
@@ -105,10 +105,10 @@ def list_discouraged_uses(summary: Summary) -> list[str]:
     uses = ["quoting or editing the file"]
     if missing := summary.sections - len(summary.named):
         uses.append(f"finding anything in the {format_count(missing, 'section')} not named")
-    for kept, total, words in _list_shares(summary):
-        if kept < total and words != "sentences":
-            uses.append(f"a complete list of its {words}: {_format_share(kept, total, 'kept')}")
-    if summary.total.get(PassageKind.ROW, 0) > summary.kept.get(PassageKind.ROW, 0):
+    for count, total, words in _list_shares(summary):
+        if count < total and words != "sentences":
+            uses.append(f"a complete list of its {words}: {_format_share(count, total, 'included')}")
+    if summary.total.get(PassageKind.ROW, 0) > summary.included.get(PassageKind.ROW, 0):
         uses.append("values in the rows of its tables")
     if summary.total.get(PassageKind.CODE):
         uses.append("its code examples")
@@ -116,4 +116,4 @@ def list_discouraged_uses(summary: Summary) -> list[str]:
 
 
 def _has_nine_tenths(summary: Summary, kind: PassageKind) -> bool:
-    return summary.kept.get(kind, 0) * 10 >= summary.total.get(kind, 0) * 9
+    return summary.included.get(kind, 0) * 10 >= summary.total.get(kind, 0) * 9

@@ -1,9 +1,9 @@
 """Fixes for findings that are safe to apply: words, titles and levels never change.
 
-broken_link.py     broken links led back to what they meant
-change.py          what a fix is
-files.py           documents put right that are in no commit
-fix.py             one document put right
-missing_anchor.py  missing-anchor
-operation.py       fix
+broken_link.py     fixes of broken links
+change.py          fixes as values
+files.py           fixes of documents outside commits
+fix.py             the fixes of one document, and of several
+missing_anchor.py  fixes of headings without an anchor
+operation.py       the operation `fix`
 """

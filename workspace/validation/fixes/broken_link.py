@@ -1,8 +1,7 @@
-"""Broken links led back to what they meant: what moved, or has a name that differs in case alone.
+"""Fixes of broken links whose target was moved, or has a name that differs only in case.
 
-A link is mended only if one place and no other can be meant, and if it then leads there, fragment and all.
-
-Where documents and sections of a branch are now, for links that still name them by what they were.
+A link is fixed only if exactly one target is possible, and if the link then resolves to it, with its
+fragment. Moved documents and sections are found by the history of the branch.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ class MoveLookup(Protocol):
     """A lookup of the current location of an old address."""
 
     def document(self, path: str) -> str | None:
-        """Return the path of a document that once stood at this one."""
+        """Return the current path of a document that was earlier at this path."""
         ...
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """Return the path and address of a section that once had this one."""
+        """Return the current path and address of a section that had this address earlier."""
         ...
 
 
 class PathVariants:
-    """Paths of a world that differ from others in letter case or Unicode form alone.
+    """The paths of a file tree, found in spite of another letter case or Unicode form.
 
-    The world stays as it is: the names of each folder are looked at once, for all links.
+    The file tree must not change: the names of each folder are read once, for all links.
     """
 
     def __init__(self, world: FileTree) -> None:
@@ -52,14 +51,14 @@ class PathVariants:
         self._names: dict[str, Mapping[str, Sequence[str]]] = {}
 
     def of(self, path: str) -> str | None:
-        """Return the only path that differs from this one in case or Unicode form alone, or None."""
+        """Return the only path that differs from this one just in case or Unicode form, or None."""
         folder = ""
         for name in path.split("/"):
             if name not in self._world.entries(folder):
-                twins = self._in(folder).get(fold_name(name), ())
-                if len(twins) != 1:
+                variants = self._in(folder).get(fold_name(name), ())
+                if len(variants) != 1:
                     return None
-                name = twins[0]
+                name = variants[0]
             folder = f"{folder}/{name}" if folder else name
         return folder
 
@@ -72,15 +71,15 @@ class PathVariants:
         return self._names[folder]
 
 
-def find_link_fixes(subject: Subject, elsewhere: MoveLookup, twins: PathVariants) -> Iterator[Fix]:
-    """Return a fix for each broken link of a document with one possible target; `twins` are of its files."""
+def find_link_fixes(subject: Subject, elsewhere: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
+    """Return a fix for each broken link of a document with one possible target."""
     document, world = subject.document, subject.world
     found: dict[str, Target | None] = {}
     for link, resolved in subject.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in found:
-            found[link.destination] = _find_intended_target(world, resolved, elsewhere, twins)
+            found[link.destination] = _find_intended_target(world, resolved, elsewhere, variants)
         target = found[link.destination]
         if target is None:
             continue
@@ -97,7 +96,7 @@ def _rule(link: Link, resolved: ResolvedLink) -> str:
 
 
 def _find_intended_target(
-    world: FileTree, resolved: ResolvedLink, elsewhere: MoveLookup, twins: PathVariants
+    world: FileTree, resolved: ResolvedLink, elsewhere: MoveLookup, variants: PathVariants
 ) -> Target | None:
     """Return the one target that a broken link can mean."""
     target = resolved.target
@@ -107,7 +106,7 @@ def _find_intended_target(
         return _place(world, resolved.path, target.fragment, elsewhere)
     paths: set[str] = set()
     for path in list_candidate_paths(target, world.rules):
-        now = elsewhere.document(path) or twins.of(path)
+        now = elsewhere.document(path) or variants.of(path)
         if now is not None and world.exists(now):
             paths.add(now)
     if len(paths) != 1:
@@ -116,7 +115,7 @@ def _find_intended_target(
 
 
 def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLookup) -> Target | None:
-    """Return a target at a path, if its fragment is there, or one of a name that differs in case alone."""
+    """Return a target at a path, with a fragment that exists or differs just in case; else None."""
     target = Target(path, fragment, world.is_folder(path))
     if resolve_fragment(world, target, path).status is LinkStatus.OK:
         return target
@@ -124,22 +123,22 @@ def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLook
     if document is None or not fragment:
         return None
     names = find_names(document, world.rules.dialect)
-    alike = [name for name in names if name.casefold() == fragment.casefold()]
-    if len({names[name] for name in alike}) == 1:
-        return Target(path, alike[0])
+    matching = [name for name in names if name.casefold() == fragment.casefold()]
+    if len({names[name] for name in matching}) == 1:
+        return Target(path, matching[0])
     moved = elsewhere.section(path, fragment)
-    if moved is None or alike:
+    if moved is None or matching:
         return None
     now = Target(*moved)
     return now if resolve_fragment(world, now, now.path).status is LinkStatus.OK else None
 
 
 _MOST_SECTIONS = 500
-"""Sections that are looked for in the history by one fix: each may read some old versions of its document."""
+"""The most sections that one fix searches in the history: each may read old versions of its document."""
 
 
 class HistoryNeeded(Exception):
-    """The history of a section is asked for where it is not at hand."""
+    """The history of a section is needed but not available in this process."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class RenamedDocuments:
     renamed: Mapping[str, str]
 
     def document(self, path: str) -> str | None:
-        """Return the path of a document that once stood at this one."""
+        """Return the current path of a document that was earlier at this path."""
         return self.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
@@ -165,16 +164,16 @@ class MoveHistory:
         self._left = _MOST_SECTIONS
 
     def document(self, path: str) -> str | None:
-        """Return the path of a document that once stood at this one."""
+        """Return the current path of a document that was earlier at this path."""
         return self.documents.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """Return the path and address of a section that once had this one; at most 500 are looked for."""
+        """Return the current path and address of a section with this earlier address; at most 500 times."""
         self._left -= 1
         move = self._moves.find(self._tip, path, fragment) if self._left >= 0 else None
         return None if move is None or move.fragment is None else (move.path, move.fragment)
 
     @cached_property
     def documents(self) -> RenamedDocuments:
-        """What it tells of documents."""
+        """The moves of documents."""
         return RenamedDocuments(map_renamed_documents(self._tip))

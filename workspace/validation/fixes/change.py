@@ -1,6 +1,6 @@
 """Fixes as values: the bytes that change in one document, and the findings that were skipped.
 
-What fixes change, as a unified diff. They add and take away no line, so it is exact and quick.
+Changes are shown as a unified diff. Fixes add and remove no lines, so the diff is exact and fast.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ class SkippedFix(NamedTuple):
 
 
 class FixedDocument(NamedTuple):
-    """A document before and after its fixes; without any it is the same one. The number of lines stays."""
+    """A document before and after its fixes, with as many lines; without fixes, the same object."""
 
     before: Document
     document: Document
-    mends: tuple[Fix, ...]
+    fixes: tuple[Fix, ...]
     left: tuple[SkippedFix, ...]
 
     @property
     def change(self) -> FixedBytes:
-        """Its bytes alone: of a whole workspace, parsed documents would take ten times the room."""
-        return FixedBytes(self.document.path, self.before.data, self.document.data, self.mends)
+        """The bytes without the parsed documents, which would take ten times the memory."""
+        return FixedBytes(self.document.path, self.before.data, self.document.data, self.fixes)
 
 
 class FixedBytes(NamedTuple):
-    """A document's bytes before and after, and its mends; none where only links in it followed others."""
+    """A document's bytes before and after, and its fixes; no fixes if only its links were updated."""
 
     path: str
     before: bytes
     after: bytes
-    mends: tuple[Fix, ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
 
 class FixResult(NamedTuple):
     """The result of fixing the document of a path; it can be sent from one process to another.
 
-    There is no `change` without mends. `survival` is set where a name of a place may lead elsewhere now.
-    `is_open` says that the history has to be asked, and that nothing was done.
+    There is no `change` without fixes. `survival` is set if a name may have another target now. `is_open` is
+    True if the history is needed, and then no fix was made.
     """
 
     path: str

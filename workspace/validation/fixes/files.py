@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class FixedFiles(NamedTuple):
     """The changed documents in order of paths, the skipped fixes, and the number of updated links.
 
-    A link follows where a name of a place leads elsewhere now; so documents without mends may change too.
+    A link is updated if its name has another target now, so documents without fixes may change too.
     """
 
     changes: Sequence[FixedBytes]
@@ -53,8 +53,8 @@ def fix_files(done: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> 
     affected = AffectedPaths.of(before, after, survival).paths
     if not affected:
         return FixedFiles(list(changes.values()), left, 0)
-    linking = _LinkingDocuments(frozenset(ScannedInbound().linking_to(snapshot, affected)))
-    _lay(after, changes, linking.paths.union(before.laid).difference(survival.documents))
+    linking = _LinkingDocuments(frozenset(ScannedInbound().find_linking_documents(snapshot, affected)))
+    _lay(after, changes, linking.paths.union(before.laid_paths).difference(survival.documents))
     relinked = update_links(before, after, survival, linking)
     for old, new in relinked.revised:
         change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
@@ -67,20 +67,20 @@ class _LinkingDocuments(NamedTuple):
 
     paths: frozenset[str]
 
-    def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
+    def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that were found before; only these need to be laid."""
         return self.paths
 
 
 def _lay(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
-    """Lay those of the changed documents that stand at these paths."""
+    """Lay the changed documents at these paths over the overlay."""
     for path in paths:
         if path in changes:
             overlay.lay(path, changes[path].after)
 
 
 def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
-    """Return the files as a batch over a commit: what differs is laid, what is gone is removed."""
+    """Return the files as an overlay of a commit: different documents are laid over, deleted ones removed."""
     overlay = Overlay(snapshot)
     there = snapshot.documents
     for path in files.documents:
@@ -96,9 +96,9 @@ def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
 
 
 def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
-    """Write a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
+    """Replace the file of a document atomically, with the same mode.
 
-    A `SkippedFix` says why it was not written: it is no longer what was read, or the disk refuses.
+    Return a `SkippedFix` if the file was not written: it changed meanwhile, or the system refused it.
     """
     file = root / change.path
     private = file.with_name(f".docyard-{secrets.token_hex(8)}.new")

@@ -1,13 +1,8 @@
 """The fixes of one document, applied together and checked against the old document.
 
-Words, levels and titles stay, and so does every line's number. A result that reads otherwise than expected is
-thrown away, and said so.
-
-Which mends are looked for in a document: those of the rules that hold for it.
-
-Documents put right one after the other, here or in another process; each is held against the limits.
-
-What fixes keep of documents, for the links that lead there: lines stay lines, sections sections.
+Words, levels, titles and line numbers do not change. A result with another structure is discarded, and the
+fix is reported as skipped. Only the enabled rules are applied. Documents can be fixed in another process, and
+each is checked against the limits.
 """
 
 from __future__ import annotations
@@ -48,13 +43,13 @@ if TYPE_CHECKING:
     from workspace.validation.run import Selection
 
 _ROUNDS = 100
-"""How often a document is looked at: mends may stand in each other's way, and a rule tells of so many."""
+"""The most passes over a document: fixes may overlap, and a rule reports a limited number of findings."""
 
 
 def fix_document(document: Document, fixers: FixFinder) -> FixedDocument:
     """Return the document with all its fixes.
 
-    Where some would change its structure, they are left and told of.
+    Fixes that would change its structure are skipped and reported.
     """
     done: list[Fix] = []
     left: tuple[SkippedFix, ...] = ()
@@ -63,68 +58,68 @@ def fix_document(document: Document, fixers: FixFinder) -> FixedDocument:
         found = list(fixers.find(now))
         one = apply_fixes(now, found)
         left = tuple(dict.fromkeys((*left, *one.left)))
-        done += one.mends
+        done += one.fixes
         now = one.document
-        if not one.mends or (
-            len(one.mends) == sum(isinstance(item, Fix) for item in found)
-            and not fixers.may_find_more(one.mends)
+        if not one.fixes or (
+            len(one.fixes) == sum(isinstance(item, Fix) for item in found)
+            and not fixers.may_find_more(one.fixes)
         ):
             break
     return FixedDocument(document, now, tuple(done), left)
 
 
 def apply_fixes(document: Document, found: Iterable[Fix | SkippedFix]) -> FixedDocument:
-    """Return the document with the fixes that do not overlap; if together they do harm, those of one rule."""
-    told = tuple(found)
-    left = tuple(one for one in told if isinstance(one, SkippedFix))
-    mends = _select_separate([one for one in told if isinstance(one, Fix)])
-    if not mends:
+    """Return the document with the non-overlapping fixes; if they are harmful together, those of one rule."""
+    items = tuple(found)
+    left = tuple(one for one in items if isinstance(one, SkippedFix))
+    fixes = _select_separate([one for one in items if isinstance(one, Fix)])
+    if not fixes:
         return FixedDocument(document, document, (), left)
     reason = ""
-    for chosen in _choices(mends):
+    for chosen in _list_choices(fixes):
         try:
             changed = Document.parse(_apply(document.data, chosen), document.path)
         except LimitExceeded as error:
             reason = error.message
             continue
-        if _is_alike(document, changed, named=any(mend.rule == missing_anchor.RULE for mend in chosen)):
+        if _is_equivalent(document, changed, named=any(fix.rule == missing_anchor.RULE for fix in chosen)):
             return FixedDocument(document, changed, chosen, left)
-        reason = "a mend would change how the headings or the front matter are read"
+        reason = "a fix would change how the headings or the front matter are parsed"
     return FixedDocument(
-        document, document, (), (*left, SkippedFix(mends[0].rule, document.path, mends[0].line, reason))
+        document, document, (), (*left, SkippedFix(fixes[0].rule, document.path, fixes[0].line, reason))
     )
 
 
-def _choices(mends: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
+def _list_choices(fixes: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
     """Yield all fixes together, then those of each rule."""
-    yield mends
-    rules = dict.fromkeys(mend.rule for mend in mends)
+    yield fixes
+    rules = dict.fromkeys(fix.rule for fix in fixes)
     if len(rules) > 1:
-        yield from (tuple(mend for mend in mends if mend.rule == rule) for rule in rules)
+        yield from (tuple(fix for fix in fixes if fix.rule == rule) for rule in rules)
 
 
-def _select_separate(mends: Sequence[Fix]) -> tuple[Fix, ...]:
+def _select_separate(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
     """Return the fixes in order, without those that overlap the one before them."""
-    kept: list[Fix] = []
+    selected: list[Fix] = []
     position = 0
-    for mend in sorted(mends, key=lambda one: (one.splice.start, one.splice.end)):
-        if mend.splice.start >= position:
-            kept.append(mend)
-            position = mend.splice.end
-    return tuple(kept)
+    for fix in sorted(fixes, key=lambda one: (one.splice.start, one.splice.end)):
+        if fix.splice.start >= position:
+            selected.append(fix)
+            position = fix.splice.end
+    return tuple(selected)
 
 
-def _apply(data: bytes, mends: Iterable[Fix]) -> bytes:
+def _apply(data: bytes, fixes: Iterable[Fix]) -> bytes:
     parts: list[bytes] = []
     position = 0
-    for mend in mends:
-        parts += (data[position : mend.splice.start], mend.splice.replacement)
-        position = mend.splice.end
+    for fix in fixes:
+        parts += (data[position : fix.splice.start], fix.splice.replacement)
+        position = fix.splice.end
     parts.append(data[position:])
     return b"".join(parts)
 
 
-def _is_alike(old: Document, new: Document, *, named: bool) -> bool:
+def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
     """Return True if two versions have the same lines, sections, addresses and front matter.
 
     Where sections are `named`, those that shared an address have one each afterwards.
@@ -150,7 +145,7 @@ _SWITCH = re.compile(rb"<!--\s*docyard:")
 FIXABLE_RULES = frozenset(
     {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
 )
-"""The rules some of whose findings are safe to mend."""
+"""The rules with findings that are safe to fix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,24 +158,24 @@ class FixFinder:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The world of the files."""
+        """The corpus of the files."""
         return Corpus(self.files)
 
     @cached_property
-    def twins(self) -> PathVariants:
-        """Its paths by what they have in common with others."""
+    def variants(self) -> PathVariants:
+        """The paths of the corpus, by their case-folded form."""
         return PathVariants(self.corpus)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return another process is sent no document that was read here."""
+        """Return the arguments for another process, without the cached documents."""
         return _list_fixers, (self.files, self.selection, self.elsewhere)
 
     def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
-        """Yield every mend of a document, and what has to be left."""
+        """Yield every fix of a document, and the findings to skip."""
         severities = self.selection.severities(document.path)
         held = FIXABLE_RULES.intersection(severities)
         if MISSING_ANCHOR in held and not _SWITCH.search(document.data):
-            # Nothing but a comment exempts a heading, so that the rule need not be asked.
+            # Only a comment exempts a heading, so the rule need not run.
             yield from add_missing_anchors(document, self.files.config.anchors)
             held -= {MISSING_ANCHOR}
         rules = [rule for rule in RULES if rule.name in held]
@@ -195,12 +190,12 @@ class FixFinder:
             yield from (one for one in found if one.line in unnamed)
         if broken := _lines(findings, LINKS):
             yield from (
-                one for one in find_link_fixes(subject, self.elsewhere, self.twins) if one.line in broken
+                one for one in find_link_fixes(subject, self.elsewhere, self.variants) if one.line in broken
             )
 
-    def may_find_more(self, mends: tuple[Fix, ...]) -> bool:
-        """Return True if a rule told of as many places as it tells of at most."""
-        return max(Counter(mend.rule for mend in mends).values(), default=0) >= MAX_SPOTS
+    def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
+        """Return True if a rule reported its maximum number of findings."""
+        return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_SPOTS
 
 
 def _list_fixers(files: FileSet, selection: Selection, elsewhere: MoveLookup) -> FixFinder:
@@ -235,7 +230,7 @@ def combine_offset_maps(several: Iterable[OffsetMap | None]) -> OffsetMap | None
 
 
 def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
-    """Whether a name of a place may lead to another one now; yes where only a closer look could tell."""
+    """Return True if a name may have another target now; uncertain cases count as True."""
     if any(was.aliases != now.aliases for was, now in zip(before.sections, after.sections, strict=True)):
         return True
     given = {
@@ -276,13 +271,13 @@ def _pieces(before: Document, after: Document) -> Iterator[PreservedSpan]:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts begin with alike."""
+    """Return the length of the common prefix of two texts."""
     size = min(len(one), len(other))
     return next((place for place in range(size) if one[place] != other[place]), size)
 
 
 UNREADABLE = "unreadable-document"
-"""The rule that tells of documents that cannot be read, and so cannot be mended."""
+"""The rule that reports documents that cannot be read, and so cannot be fixed."""
 
 
 def fix_documents(fixers: FixFinder, paths: Iterable[str]) -> list[FixResult]:
@@ -304,10 +299,10 @@ def _fix_one(fixers: FixFinder, path: str) -> FixResult | None:
         return FixResult(path, is_open=True)
     except (LimitExceeded, UnreadableFile) as error:
         return FixResult(path, left=(SkippedFix(UNREADABLE, path, 0, error.message),))
-    if not one.mends:
+    if not one.fixes:
         return FixResult(path, left=one.left) if one.left else None
     try:
         config.limits.check_written(one.document, one.before)
     except LimitExceeded as error:
-        return FixResult(path, left=(*one.left, SkippedFix(one.mends[0].rule, path, 0, error.message)))
+        return FixResult(path, left=(*one.left, SkippedFix(one.fixes[0].rule, path, 0, error.message)))
     return FixResult(path, one.change, one.left, map_offsets(one, config.links.dialect))

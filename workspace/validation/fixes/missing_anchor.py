@@ -1,7 +1,7 @@
-"""missing-anchor: each section's present address, written into its heading.
+"""Fixes of headings without an anchor: the section's address is written into its heading.
 
-Only bytes are put in, and only into the heading's own lines: spaces, closing #s, underlines and line endings
-stay. The title keeps what it has, because its address is always `_preamble`.
+Bytes are only inserted, and only into the heading's own lines: spaces, closing #s, underlines and line
+endings stay. The title is unchanged, because its address is always `_preamble`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RULE = "missing-anchor"
 
-# What gives a name to a place that is no heading: an attribute of HTML, a footnote. `&` begins an entity.
+# Names of other targets than headings: HTML attributes and footnotes. `&` begins an entity.
 _NAME = re.compile(rb"\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)|\[\^([^\]\s]+)\]", re.IGNORECASE)
 _FOOTNOTE_NAMES = ("fn-{}", "user-content-fn-{}")
 _SHOWN = 200
@@ -37,8 +37,8 @@ _SHOWN = 200
 def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | SkippedFix]:
     """Return an anchor for each section without one, in the document's own form, else in `form`.
 
-    An address that several sections share stays with the first of them; the others get one with a number. A
-    section whose address names something else already, for a browser, is left.
+    If several sections share an address, the first one gets it; the others get one with a number. A section
+    whose address is already the name of another target for a browser is skipped.
     """
     unnamed = [item for item in document.sections if not item.is_preamble and item.anchor is None]
     if not unnamed:
@@ -71,14 +71,14 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
         return False
     for name, footnote in set(_NAME.findall(data)):
         spelled = (name or footnote).decode("utf-8", "replace")
-        meant = [form.format(spelled) for form in _FOOTNOTE_NAMES] if footnote else [spelled]
-        if "&" in spelled or not names.isdisjoint(meant):
+        spellings = [form.format(spelled) for form in _FOOTNOTE_NAMES] if footnote else [spelled]
+        if "&" in spelled or not names.isdisjoint(spellings):
             return True
     return False
 
 
 def _collect_names(document: Document) -> set[str]:
-    """Return the names that something other than a section without an anchor has."""
+    """Return the names of targets other than sections without an anchor."""
     unnamed = {item.address for item in document.sections if item.anchor is None and not item.is_preamble}
     explicit = {item.anchor for item in document.sections if item.anchor}
     return collect_anchor_names(document) - (unnamed - explicit)
@@ -87,7 +87,7 @@ def _collect_names(document: Document) -> set[str]:
 def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
     """Return the names with other targets: heading aliases, the title's anchor, HTML ids, footnotes.
 
-    Those of HTML and of footnotes are looked for where they may be among the `wanted` ones.
+    Names of HTML and of footnotes are only read if they may be among the `wanted` ones.
     """
     names = {alias for item in document.sections for alias in item.aliases}
     names |= {item.anchor for item in document.sections if item.is_preamble and item.anchor}
@@ -99,7 +99,7 @@ def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
 
 
 def _splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice | None:
-    """Return the bytes that put an anchor into a heading; None where it would not be read as one."""
+    """Return the splice that inserts an anchor into a heading; None if it would not be parsed as one."""
     if not anchors.is_valid_name(name):
         return None
     start, end = find_inline_span(document.lines, heading.block)

@@ -1,21 +1,21 @@
 """The rules, each a file of its name; this is their list.
 
-bidirectional_control.py   bidirectional controls, by which a text reads otherwise than it is processed …
+bidirectional_control.py   bidirectional controls, which make the displayed and the processed text differ
 derived_anchor.py          headings with two anchors
-duplicate_anchor.py        explicit anchors and HTML ids that stand twice in a document, so that no link …
-encoding.py                bytes that readers will not agree upon: no UTF-8, and NUL
-invisible_character.py     characters that cannot be seen and that the text does not need
+duplicate_anchor.py        explicit anchors and HTML ids that occur twice in a document
+encoding.py                bytes that programs interpret differently: invalid UTF-8, and NUL
+invisible_character.py     invisible characters that the text does not need
 links/                     the rules on links, each a file of its name
 lost_character.py          characters that an earlier conversion lost
-malformed_front_matter.py  front matter that cannot be read as the writer meant it
-malformed_manifest.py      manifests that cannot be used, so that nothing of what they say has effect
-malformed_task.py          checkboxes that no renderer takes for tasks, and tasks whose fields repeat
+malformed_front_matter.py  front matter that is not read as its author intended
+malformed_manifest.py      manifests that cannot be used, so that they have no effect
+malformed_task.py          checkboxes that renderers do not show as tasks, and tasks with repeated fields
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
-mixed_line_endings.py      lines that end in different ways, so that tools show changes that nobody made
-several_h1.py              level-1 headings beside the title
-skipped_level.py           headings that stand more than one level below the heading before them
+mixed_line_endings.py      mixed line endings, because of which tools show unmade changes
+several_h1.py              level-1 headings in addition to the title
+skipped_level.py           headings more than one level below the heading before them
 taxonomy_limit.py          values of front matter that searches cannot be filtered by
-trailing_space.py          white space at the end of a line that changes what the line means, or hides …
+trailing_space.py          white space at the end of a line that changes its meaning
 type_structure.py          documents that no longer have the sections of their type (`docs/templates.md`)
 unknown_type.py            document types that the workspace does not have, or cannot read
 unreadable_document.py     documents that Docyard does not read: they have too many bytes, lines or blocks

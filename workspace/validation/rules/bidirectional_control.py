@@ -1,4 +1,4 @@
-"""Bidirectional controls, by which a text reads otherwise than it is processed (Unicode TR 36)."""
+"""Bidirectional controls, which make the displayed and the processed text differ (Unicode TR 36)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def _find(subject: Subject) -> Iterator[Spot]:
 RULE = Rule(
     "bidirectional-control",
     Severity.ERROR,
-    "A bidirectional control may hide what a line really says.",
+    "A bidirectional control may hide the real text of a line.",
     _find,
 )

@@ -1,4 +1,4 @@
-"""Headings with two anchors: an author's, and one that Docyard 0.1.0 derived, which did not read the first.
+"""Headings with two anchors: an author's, and one derived by Docyard 0.1.0, which did not read the first.
 
 `## First steps { #first-steps } {#first-steps--first-steps-}`: a renderer reads one list and shows the other.
 """
@@ -30,14 +30,14 @@ def _find(subject: Subject) -> Iterator[Spot]:
         yield Spot(
             splice.start if splice else section.heading_start,
             splice.end if splice else section.body,
-            f"the heading carries '{found[0][:200]}', which was derived from its own anchor",
+            f"the heading has '{found[0][:200]}', which was derived from its own anchor",
             f"Keep '{(heading.text.name or '')[:200]}' alone; `docyard fix` does.",
             (splice,) if splice else (),
         )
 
 
 def _splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
-    """Return the splice that takes characters off a heading's inline Markdown; None if it has other bytes."""
+    """Return the splice that removes characters of a heading's Markdown; None if it has other bytes."""
     source = heading.block.source
     first, last = find_inline_span(document.lines, heading.block)
     if document.data[first:last] != source.encode():
@@ -46,5 +46,5 @@ def _splice(document: Document, heading: AnchoredHeading, start: int, end: int) 
 
 
 RULE = Rule(
-    "derived-anchor", Severity.WARNING, "A heading carries an author's anchor and one derived from it.", _find
+    "derived-anchor", Severity.WARNING, "A heading has an author's anchor and one derived from it.", _find
 )

@@ -1,4 +1,4 @@
-"""Explicit anchors and HTML ids that stand twice in a document, so that no link can tell them apart."""
+"""Explicit anchors and HTML ids that occur twice in a document, so that a link to them is ambiguous."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
             raw = name.encode()
             place = document.data.find(raw, offset, offset + _NEAR)
             start = offset if place < 0 else place
-            anchor, line = f"the anchor '{name[:200]}' stands", document.lines.line_at(first[name]) + 1
+            anchor, line = f"the anchor '{name[:200]}' is", document.lines.line_at(first[name]) + 1
             yield Spot(
                 start,
                 start + len(raw),
@@ -47,4 +47,4 @@ def _names(subject: Subject) -> Iterator[tuple[int, str]]:
         yield anchor.offset, anchor.name
 
 
-RULE = Rule("duplicate-anchor", Severity.ERROR, "An explicit anchor stands twice in a document.", _find)
+RULE = Rule("duplicate-anchor", Severity.ERROR, "An explicit anchor occurs twice in a document.", _find)

@@ -1,4 +1,4 @@
-"""Bytes that readers will not agree upon: no UTF-8, and NUL."""
+"""Bytes that programs interpret differently: invalid UTF-8, and NUL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
         yield Spot(error.start, error.end, "the bytes here are not UTF-8", "Save the file as UTF-8.")
     nul = data.find(b"\0")
     if nul >= 0:
-        yield Spot(nul, nul + 1, "a NUL stands here, and CommonMark reads another character", "Take it out.")
+        yield Spot(nul, nul + 1, "a NUL byte, which CommonMark replaces by U+FFFD", "Take it out.")
 
 
 RULE = Rule("encoding", Severity.ERROR, "The bytes are not UTF-8, or one is NUL.", _find)

@@ -1,4 +1,4 @@
-"""Characters that cannot be seen and that the text does not need: two equal words with one differ."""
+"""Invisible characters that the text does not need: a word with one differs from the same word without it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import Subject
 
-# Without width, and no part of any word: taken away, nothing looks or reads otherwise.
+# Characters without width that are not part of a word: their removal changes neither display nor meaning.
 _IDLE = frozenset("\u200b\u2060\ufeff")
 
 
@@ -22,21 +22,21 @@ def _find(subject: Subject) -> Iterator[Spot]:
     for start, end, character in find_invisible(data):
         if character in BIDIRECTIONAL or is_needed(data, start, end, character):
             continue
-        # In code, in front matter and in HTML it may be there to be shown.
+        # In code, in front matter and in HTML it may be intended.
         idle = character in _IDLE and start >= subject.document.front_matter_end
-        mend = (Splice(start, end, b""),) if idle and not subject.is_literal(start) else ()
+        fix = (Splice(start, end, b""),) if idle and not subject.is_literal(start) else ()
         yield Spot(
             start,
             end,
-            f"the invisible character {format_code_point(character)} stands here",
+            f"the invisible character {format_code_point(character)} is not needed here",
             "Take it out.",
-            mend,
+            fix,
         )
 
 
 RULE = Rule(
     "invisible-character",
     Severity.WARNING,
-    "A character that cannot be seen stands where the writing does not need it.",
+    "An invisible character that the text does not need.",
     _find,
 )

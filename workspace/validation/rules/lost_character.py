@@ -1,4 +1,4 @@
-"""Characters that an earlier conversion lost: what stands in their place says only that."""
+"""Characters that an earlier conversion replaced by U+FFFD."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _find(subject: Subject) -> Iterator[Spot]:
     for found in _LOST.finditer(subject.data):
         yield Spot(
             *found.span(),
-            "U+FFFD REPLACEMENT CHARACTER stands here: a conversion has lost what was written",
-            "Write the character that was meant.",
+            "U+FFFD REPLACEMENT CHARACTER: a conversion has lost the original character",
+            "Write the original character.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Front matter that cannot be read as the writer meant it."""
+"""Front matter that is not read as its author intended."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def _find(subject: Subject) -> Iterator[Spot]:
         fix = "Indent with spaces: YAML takes no tabs." if tabs else error.fix
         yield Spot(start, end, error.message.removesuffix(f" (line {error.line})"), fix)
     elif document.front_matter_lines:
-        yield from _repeated(document.data, first, document.front_matter_end)
+        yield from _find_repeated(document.data, first, document.front_matter_end)
     elif _UNCLOSED.match(document.data, first):
         yield Spot(
             first,
             first + 3,
             "front matter begins here and is not closed, so it is read as text",
-            "Write --- on a line of its own behind its last key.",
+            "Write --- on a separate line after its last key.",
         )
 
 
-def _repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
+def _find_repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
     lines: dict[bytes, int] = {}
     for found in FRONT_MATTER_KEY.finditer(data, start, end):
         key = found[2].rstrip()
@@ -47,9 +47,9 @@ def _repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
             yield Spot(
                 found.start(2),
                 found.end(2),
-                f"the key stands on line {lines[key]} too, and the last one counts",
+                f"the key is on line {lines[key]} too, and the last one counts",
                 "Keep one of them.",
-                same_as="the key stands twice",
+                same_as="the key occurs twice",
             )
         lines.setdefault(key, line)
 
@@ -57,6 +57,6 @@ def _repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
 RULE = Rule(
     "malformed-front-matter",
     Severity.ERROR,
-    "Front matter is no YAML mapping, is not closed, or has a key twice.",
+    "Front matter is not a YAML mapping, is not closed, or has a key twice.",
     _find,
 )

@@ -1,4 +1,4 @@
-"""Manifests that cannot be used, so that nothing of what they say has effect."""
+"""Manifests that cannot be used, so that they have no effect."""
 
 from __future__ import annotations
 

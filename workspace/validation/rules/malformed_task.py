@@ -1,4 +1,4 @@
-"""Checkboxes that no renderer takes for tasks, and tasks whose fields repeat.
+"""Checkboxes that renderers do not show as tasks, and tasks with repeated fields.
 
 A task is a list item that begins with `[ ]` or `[x]`, white space, and text (GitHub Flavored Markdown
 0.29 §5.3).
@@ -26,7 +26,7 @@ _BOX = re.compile(
     re.MULTILINE,
 )
 _WHOLE = (b"[ ]", b"[x]", b"[X]")
-# Of a link, a reference, a definition, and a footnote's mark.
+# The next characters of a link, a reference, a definition or a footnote.
 _OF_A_LINK = (b"(", b"[", b":")
 _FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 
@@ -39,7 +39,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
         spot = _spot(found)
         if spot and not subject.is_literal(spot.start):
             yield spot
-    yield from _repeated(subject)
+    yield from _find_repeated(subject)
 
 
 def _spot(found: re.Match[bytes]) -> Spot | None:
@@ -50,41 +50,45 @@ def _spot(found: re.Match[bytes]) -> Spot | None:
     if box not in _WHOLE:
         whole = b"[x]" if box.strip(b"[] \t") else b"[ ]"
         shown = box.decode().replace("\t", " ")
-        mend = (Splice(start, end, whole),) if found["gap"] and after[:1] in (b" ", b"\t") else ()
+        fix = (Splice(start, end, whole),) if found["gap"] and after[:1] in (b" ", b"\t") else ()
         return Spot(
-            start, end, f"'{shown}' is no checkbox, so this is no task", f"Write {whole.decode()}.", mend
+            start, end, f"'{shown}' is not a checkbox, so this is not a task", f"Write {whole.decode()}.", fix
         )
     if not found["gap"]:
         return Spot(
-            start, end, "no space before the checkbox, so this is no list item", "Write - [ ] with spaces."
+            start, end, "no space before the checkbox, so this is not a list item", "Write - [ ] with spaces."
         )
     if not after.strip():
-        return Spot(start, end, "the checkbox has no text, so this is no task", "Write what is to be done.")
-    if after[:1] not in (b" ", b"\t"):
-        mend = (Splice(end, end, b" "),) if box == b"[ ]" else ()
         return Spot(
-            start, end, "no space behind the checkbox, so this is no task", "Write a space behind it.", mend
+            start, end, "the checkbox has no text, so this is not a task", "Write the text of the task."
+        )
+    if after[:1] not in (b" ", b"\t"):
+        fix = (Splice(end, end, b" "),) if box == b"[ ]" else ()
+        return Spot(
+            start, end, "no space after the checkbox, so this is not a task", "Write a space after it.", fix
         )
     return None
 
 
-def _repeated(subject: Subject) -> Iterator[Spot]:
-    """Yield the fields that a task has twice: the last one counts, and the others are read over."""
+def _find_repeated(subject: Subject) -> Iterator[Spot]:
+    """Yield the fields that a task has twice: the last one counts, and the others are ignored."""
     names = Counter(name.lower() for name in _FIELD.findall(subject.data))
     if not any(count > 1 for count in names.values()):
         return
     for task in subject.document.all_tasks:
         seen: set[str] = set()
         for item in task.fields:
-            # Notes are collected over time; the other fields say one thing.
+            # Notes are collected over time; other fields have one value.
             if item.name in seen and item.name != "note":
                 yield Spot(
                     item.start,
                     item.end,
-                    f"the task says '{item.name}' twice, and the last one counts",
+                    f"the task has the field '{item.name}' twice, and the last one counts",
                     "Keep one of them.",
                 )
             seen.add(item.name)
 
 
-RULE = Rule("malformed-task", Severity.WARNING, "A checkbox is no task, or a task says a field twice.", _find)
+RULE = Rule(
+    "malformed-task", Severity.WARNING, "A checkbox is not a task, or a task has a field twice.", _find
+)

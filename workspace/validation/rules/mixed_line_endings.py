@@ -1,4 +1,4 @@
-"""Lines that end in different ways, so that tools show changes that nobody made."""
+"""Mixed line endings, because of which tools show unmade changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
         return
     crlf = data.count(b"\r\n")
     counts = {b"\r\n": crlf, b"\n": data.count(b"\n") - crlf, b"\r": data.count(b"\r") - crlf}
-    # Of two that are as frequent, the one that the document begins with.
+    # Of two equally frequent ones, the first of the document.
     first = subject.document.ending
     most = max((first, *counts), key=lambda ending: counts[ending])
     if counts[most] == sum(counts.values()):

@@ -1,4 +1,4 @@
-"""Level-1 headings beside the title."""
+"""Level-1 headings in addition to the title."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _find(subject: Subject) -> Iterator[Spot]:
             yield Spot(
                 section.heading_start,
                 section.body,
-                f"a second h1; the title stands on line {first}",
-                "Write it as ## and what is below it one level deeper, or make it a document of its own.",
+                f"a second h1; the title is on line {first}",
+                "Write it as ## and the headings below it one level deeper, or move it to a new document.",
             )
         else:
             first = section.line

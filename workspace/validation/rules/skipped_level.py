@@ -1,4 +1,4 @@
-"""Headings that stand more than one level below the heading before them."""
+"""Headings more than one level below the heading before them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _find(subject: Subject) -> Iterator[Spot]:
 RULE = Rule(
     "skipped-level",
     Severity.WARNING,
-    "A heading stands more than one level below the one before it.",
+    "A heading is more than one level below the one before it.",
     _find,
 )

@@ -1,4 +1,4 @@
-"""Values of front matter that searches cannot be filtered by: too long, too many, hidden, or no text.
+"""Values of front matter that searches cannot be filtered by: too long, too many, hidden, or not text.
 
 The limits of a documentation index (`docs/search.md`): a value has 1 to 128 characters.
 """
@@ -36,10 +36,10 @@ def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
     if len(many) > MAX_VALUES:
         yield (
             f"'{key}' has {len(many):,} values, and only the first {MAX_VALUES} can be searched for",
-            "Keep the ones that people search for.",
+            "Use only those that people search for.",
         )
     if any(isinstance(item, (dict, list, set, bytes)) for item in many):
-        yield f"a value of '{key}' is no text, so no search can be filtered by it", "Write words or numbers."
+        yield f"a value of '{key}' is not text, so no search can be filtered by it", "Write words or numbers."
     for text in read_values(key, value):
         if len(text) > _LONGEST:
             shown = text[:_SHOWN]
@@ -49,12 +49,12 @@ def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
             )
         data = text.encode()
         if any(not is_needed(data, *found) for found in find_invisible(data)):
-            yield f"a value of '{key}' holds characters that cannot be seen", "Take them out."
+            yield f"a value of '{key}' contains invisible characters", "Take them out."
 
 
 RULE = Rule(
     "taxonomy-limit",
     Severity.WARNING,
-    "A value of a taxonomy key is too long, too many, hidden or no text.",
+    "A value of a taxonomy key is too long, too many, hidden or not text.",
     _find,
 )

@@ -1,4 +1,4 @@
-"""White space at the end of a line that changes what the line means, or hides that it does.
+"""White space at the end of a line that changes its meaning, or seems to.
 
 Two spaces at the end of a line of text are a hard break (CommonMark §6.7), and one is nothing: both may stay.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BACKSLASH = re.compile(rb"\\(?<!\\\\)([ \t]+)(?=\r?$)", re.MULTILINE)
 _TAB_IN_BREAK = re.compile(rb"(?<=\S) {2,100}\t[ \t]{0,100}(?=\r?$)", re.MULTILINE)
-# U+00A0, U+1680, U+2000 to U+200A, U+202F, U+205F and U+3000: blank to the eye, and text to CommonMark §2.1.
+# U+00A0, U+1680, U+2000 to U+200A, U+202F, U+205F, U+3000: displayed as blank, but text (CommonMark §2.1).
 _WIDE = rb"\xc2\xa0|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
 _NOT_BLANK = re.compile(rb"^[ \t]*((?:%b)(?:%b|[ \t]){0,1000})(?=\r?$)" % (_WIDE, _WIDE), re.MULTILINE)
 _MARK = re.compile(rb"^---([ \t]+)(?=\r?$)", re.MULTILINE)
@@ -43,21 +43,21 @@ def _find(subject: Subject) -> Iterator[Spot]:
         yield _spot(
             found.start(1),
             len(found[1]),
-            "white space behind a mark of front matter, which tools refuse",
+            "white space after a delimiter of front matter, which tools refuse",
             True,
         )
     for found in _BACKSLASH.finditer(data, document.front_matter_end):
         yield _spot(
             found.start(1),
             len(found[1]),
-            "white space behind a backslash at the end of a line, which so breaks no line",
+            "white space after a backslash at the end of a line, which therefore is not a line break",
             False,
         )
     if b"  \t" in data:
         for found in _TAB_IN_BREAK.finditer(data, document.front_matter_end):
             if not subject.is_literal(found.start()):
                 yield _spot(
-                    found.start(), len(found[0]), "a tab keeps these spaces from breaking the line", False
+                    found.start(), len(found[0]), "because of a tab these spaces are not a line break", False
                 )
     if not data.isascii():
         for found in _NOT_BLANK.finditer(data, document.front_matter_end):
@@ -65,14 +65,14 @@ def _find(subject: Subject) -> Iterator[Spot]:
                 yield _spot(
                     found.start(1),
                     len(found[1]),
-                    "the line looks blank and is not, so no paragraph ends",
+                    "the line looks blank but is not, so it ends no paragraph",
                     False,
                 )
 
 
 def _spot(start: int, length: int, message: str, is_safe: bool) -> Spot:
-    mend = (Splice(start, start + length, b""),) if is_safe else ()
-    return Spot(start, start + length, message, "Take it out.", mend)
+    fix = (Splice(start, start + length, b""),) if is_safe else ()
+    return Spot(start, start + length, message, "Take it out.", fix)
 
 
 RULE = Rule(

@@ -25,7 +25,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     for section in document.sections:
         if section.has_heading:
             by_title.setdefault(section.title.casefold(), section)
-            # A heading whose words were changed keeps its place by its anchor.
+            # A heading with changed words is matched by its anchor.
             by_title.setdefault((section.anchor or section.address).rpartition("/")[2].casefold(), section)
     whole = subject.front_matter_keys.get("type", (0, 0))
     last: Section | None = None
@@ -49,7 +49,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
         if last is not None and found.position < last.position:
             yield Spot(
                 *place,
-                f"'{part.title}' stands before '{last.title}', and behind it in the type '{kind.name}'",
+                f"'{part.title}' is before '{last.title}', but after it in the type '{kind.name}'",
                 "Move it.",
             )
         else:

@@ -31,6 +31,6 @@ def _find(subject: Subject) -> Iterator[Spot]:
 RULE = Rule(
     "unknown-type",
     Severity.NOTE,
-    "A document names a type that the workspace does not have, or that cannot be read.",
+    "A document names a type that the workspace lacks or cannot read.",
     _find,
 )

@@ -1,7 +1,6 @@
-"""A forge to test against: the three APIs as they are documented, over a real bare repository.
+"""A test forge: the three documented APIs over a real bare repository.
 
-Nothing in it is scripted: branches are read from Git and merges are made by Git, reviews and comments are
-what a test has said there, and it fails as a test asks it to.
+Git provides the branches and merges. Tests add reviews, comments and faults.
 """
 
 from tests.docyard.forges.local_forge.faults import Fault

@@ -1,4 +1,4 @@
-"""How the local forge fails: by a status, slowly, half, or with what nobody can read."""
+"""Faults of the local forge: a status, a slow or incomplete response, or an invalid one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TRICKLE = 0.05  # seconds between two bytes
 
 @dataclass
 class Fault:
-    """What happens to the next `times` requests that fit `method` and `path` (a regular expression).
+    """A fault of the next `times` requests that match `method` and `path` (a regular expression).
 
-    `kind`: "status" answers with it; "after" does what was asked, and answers with it all the same; "silent"
-    never answers; "trickle" sends a byte now and then; "cut" ends in the middle; "nonsense" is no JSON;
-    "shapeless" is JSON of another shape; "huge" is too large; "elsewhere" leads to another host.
+    `kind`: "status" answers with the status; "after" performs the request, and then answers with the status;
+    "silent" never answers; "trickle" sends a byte now and then; "cut" ends in the middle; "nonsense" is not
+    JSON; "shapeless" is JSON of another shape; "huge" is too large; "elsewhere" redirects to another host.
     """
 
     kind: str = "status"
@@ -33,7 +33,7 @@ class Fault:
     path: str = ""
 
     def fits(self, request: Request) -> bool:
-        """Whether it happens to a request."""
+        """Return True if the fault applies to a request."""
         return (
             self.times > 0
             and self.method in ("", request.method)
@@ -41,7 +41,7 @@ class Fault:
         )
 
     async def answer(self, request: Request) -> Response:
-        """What the client gets. Of what is silent, nothing until it has gone."""
+        """Return the response. A silent fault waits until the client disconnects."""
         match self.kind:
             case "silent":
                 while not await request.is_disconnected():

@@ -1,4 +1,4 @@
-"""Gitea's and Forgejo's API v1, in the shapes that both publish."""
+"""Gitea's and Forgejo's API v1, with the schemas that both publish."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _VERDICTS = {
 
 
 def token_of(request: Request) -> str:
-    """The token that a request shows."""
+    """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("token ")
 
 
 def refused(error: Refused) -> Response:
-    """The answer to what is not done."""
+    """Return the response to a refused request."""
     body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
     return JSONResponse(body, _STATUSES[error.kind])
 
 
 def routes(forge: LocalForge) -> list[Route]:
-    """The calls of the API."""
+    """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state
 
-    async def listed(request: Request) -> Response:
+    async def list_requests(request: Request) -> Response:
         wanted = request.query_params.get("state", "open")
         every = sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
         shown = [
             found
-            for found in map(state.looked_at, every)
+            for found in map(state.refresh, every)
             if wanted == "all" or (found.state == "open") == (wanted == "open")
         ]
         return forge.page(request, [_pull_request(forge, one) for one in shown], PAGES)
@@ -55,10 +55,10 @@ def routes(forge: LocalForge) -> list[Route]:
         base, head = request.path_params["base"], request.path_params["head"]
         for one in reversed(state.pull_requests):
             if (one.target, one.head) == (base, head):
-                return JSONResponse(_pull_request(forge, state.looked_at(one)))
+                return JSONResponse(_pull_request(forge, state.refresh(one)))
         raise Refused("missing", "The target couldn't be found.")
 
-    async def opened(request: Request) -> Response:
+    async def open_request(request: Request) -> Response:
         given = await request.json()
         one = state.open(given["title"], given.get("body", ""), given["head"], given["base"], forge.bot)
         return JSONResponse(_pull_request(forge, one), 201)
@@ -66,7 +66,7 @@ def routes(forge: LocalForge) -> list[Route]:
     async def one(request: Request) -> Response:
         return JSONResponse(_pull_request(forge, state.one(_number(request))))
 
-    async def edited(request: Request) -> Response:
+    async def edit_request(request: Request) -> Response:
         given = await request.json()
         found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
         return JSONResponse(_pull_request(forge, found), 201)
@@ -78,24 +78,24 @@ def routes(forge: LocalForge) -> list[Route]:
     async def comments(request: Request) -> Response:
         found = state.one(_number(request))
         general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
-        # Its one list without pages: whatever is asked, all of it comes.
+        # This list has no pages: a response always contains all items.
         headers = {"x-total-count": str(len(general))}
         return JSONResponse([_comment(forge, found, one) for one in general], headers=headers)
 
-    async def commented(request: Request) -> Response:
+    async def add_comment(request: Request) -> Response:
         number = _number(request)
         made = state.comment(number, forge.bot, (await request.json())["body"])
         return JSONResponse(_comment(forge, state.one(number), made), 201)
 
     return [
-        Route(f"{repo}/pulls", listed, methods=["GET"]),
-        Route(f"{repo}/pulls", opened, methods=["POST"]),
+        Route(f"{repo}/pulls", list_requests, methods=["GET"]),
+        Route(f"{repo}/pulls", open_request, methods=["POST"]),
         Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
-        Route(f"{repo}/pulls/{{number:int}}", edited, methods=["PATCH"]),
+        Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
         Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
         Route(f"{repo}/pulls/{{base}}/{{head:path}}", by_ends, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", commented, methods=["POST"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""GitHub's REST API, each answer made of the example that GitHub publishes."""
+"""GitHub's REST API; each response is based on the example that GitHub publishes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.docyard.forges.local_forge.published import published
+from tests.docyard.forges.local_forge.published_api import load_published
 from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused, Review
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _VERDICTS = {
 
 
 def token_of(request: Request) -> str:
-    """The token that a request shows."""
+    """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def refused(error: Refused) -> Response:
-    """The answer to what is not done."""
+    """Return the response to a refused request."""
     body: dict[str, Any] = {"message": error.reason, "documentation_url": "https://docs.github.com/rest"}
     if error.kind in ("invalid", "exists"):
         body["message"] = "Validation Failed"
@@ -43,15 +43,15 @@ def refused(error: Refused) -> Response:
 
 
 def routes(forge: LocalForge) -> list[Route]:
-    """The calls of the API."""
+    """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state
 
-    async def listed(request: Request) -> Response:
+    async def list_requests(request: Request) -> Response:
         query = request.query_params
         head = query.get("head", "").removeprefix("ana:")
         found = [
-            state.looked_at(one)
+            state.refresh(one)
             for one in sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
             if head in ("", one.head) and query.get("base") in (None, one.target)
         ]
@@ -59,7 +59,7 @@ def routes(forge: LocalForge) -> list[Route]:
         shown = [one for one in found if wanted == "all" or (one.state == "open") == (wanted == "open")]
         return forge.page(request, [_pull_request(forge, one, "pull-request-simple") for one in shown], PAGES)
 
-    async def opened(request: Request) -> Response:
+    async def open_request(request: Request) -> Response:
         given = await request.json()
         head = given["head"].removeprefix("ana:")
         one = state.open(given["title"], given.get("body") or "", head, given["base"], forge.bot)
@@ -68,7 +68,7 @@ def routes(forge: LocalForge) -> list[Route]:
     async def one(request: Request) -> Response:
         return JSONResponse(_pull_request(forge, state.one(_number(request)), "pull-request"))
 
-    async def edited(request: Request) -> Response:
+    async def edit_request(request: Request) -> Response:
         given = await request.json()
         found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
         return JSONResponse(_pull_request(forge, found, "pull-request"))
@@ -82,19 +82,19 @@ def routes(forge: LocalForge) -> list[Route]:
         general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
         return forge.page(request, [_comment(forge, found, one) for one in general], PAGES)
 
-    async def commented(request: Request) -> Response:
+    async def add_comment(request: Request) -> Response:
         number = _number(request)
         made = state.comment(number, forge.bot, (await request.json())["body"])
         return JSONResponse(_comment(forge, state.one(number), made), 201)
 
     return [
-        Route(f"{repo}/pulls", listed, methods=["GET"]),
-        Route(f"{repo}/pulls", opened, methods=["POST"]),
+        Route(f"{repo}/pulls", list_requests, methods=["GET"]),
+        Route(f"{repo}/pulls", open_request, methods=["POST"]),
         Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
-        Route(f"{repo}/pulls/{{number:int}}", edited, methods=["PATCH"]),
+        Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
         Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", commented, methods=["POST"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
     ]
 
 
@@ -104,7 +104,7 @@ def _number(request: Request) -> int:
 
 
 def _example(schema: str) -> dict[str, Any]:
-    found: dict[str, Any] = copy.deepcopy(published("github")["examples"][schema])
+    found: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
     return found
 
 
@@ -129,9 +129,9 @@ def _pull_request(forge: LocalForge, one: PullRequest, schema: str) -> dict[str,
         "updated_at": _time(one.updated),
         "closed_at": _time(one.ended) if one.ended else None,
         "merged_at": _time(one.updated) if is_merged else None,
-        # Of one that is open, a merge that was made for trial.
+        # For an open pull request, GitHub returns a test merge.
         "merge_commit_sha": one.merge_sha or "e" * 40,
-        # The published example of a team lacks what the published schema asks of one.
+        # The published example of a team lacks fields that the published schema requires.
         "requested_teams": [],
     }
     ends: Iterable[tuple[str, str, str]] = (

@@ -1,4 +1,4 @@
-"""GitLab's REST API v4, in the shapes of its documentation."""
+"""GitLab's REST API v4, with the schemas of its documentation."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NOTES = {
 
 
 def token_of(request: Request) -> str:
-    """The token that a request shows."""
+    """Return the token of a request."""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     return request.headers.get("private-token", bearer)
 
 
 def refused(error: Refused) -> Response:
-    """The answer to what is not done, in the two shapes that GitLab has for it."""
+    """Return the response to a refused request, in one of GitLab's two formats."""
     shaped: Any = [error.reason] if error.kind == "exists" else error.reason
     if error.kind == "invalid":
         shaped = {"base": [error.reason]}
@@ -39,17 +39,17 @@ def refused(error: Refused) -> Response:
 
 
 def routes(forge: LocalForge) -> list[Route]:
-    """The calls of the API. `has_reviewers` off makes it an older version."""
+    """Return the routes of the API. Without `has_reviewers` it is an older version."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state
 
-    async def listed(request: Request) -> Response:
+    async def list_requests(request: Request) -> Response:
         query = request.query_params
         wanted = query.get("state", "all")
         shown = [
             found
             for found in map(
-                state.looked_at, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+                state.refresh, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
             )
             if query.get("source_branch") in (None, found.head)
             and query.get("target_branch") in (None, found.target)
@@ -57,7 +57,7 @@ def routes(forge: LocalForge) -> list[Route]:
         ]
         return forge.page(request, [_merge_request(forge, one) for one in shown], PAGES)
 
-    async def opened(request: Request) -> Response:
+    async def open_request(request: Request) -> Response:
         given = await request.json()
         ends = given["source_branch"], given["target_branch"]
         one = state.open(given["title"], given.get("description", ""), *ends, forge.bot)
@@ -66,7 +66,7 @@ def routes(forge: LocalForge) -> list[Route]:
     async def one(request: Request) -> Response:
         return JSONResponse(_merge_request(forge, state.one(_number(request))))
 
-    async def edited(request: Request) -> Response:
+    async def edit_request(request: Request) -> Response:
         given = await request.json()
         event = {None: None, "close": "closed", "reopen": "open"}[given.get("state_event")]
         if event is not None and state.one(_number(request)).state == event:
@@ -76,8 +76,8 @@ def routes(forge: LocalForge) -> list[Route]:
 
     async def approvals(request: Request) -> Response:
         found = state.one(_number(request))
-        standing = _standing(found)
-        approved = [{"user": _user(name)} for name, verdict in standing.items() if verdict == "approved"]
+        verdicts = _current_verdicts(found)
+        approved = [{"user": _user(name)} for name, verdict in verdicts.items() if verdict == "approved"]
         return JSONResponse({"iid": found.number, "approved": bool(approved), "approved_by": approved})
 
     async def reviewers(request: Request) -> Response:
@@ -91,13 +91,13 @@ def routes(forge: LocalForge) -> list[Route]:
                 "state": states.get(verdict, verdict),
                 "created_at": _time(found.updated),
             }
-            for name, verdict in _standing(found).items()
+            for name, verdict in _current_verdicts(found).items()
         ]
         return forge.page(request, shown, PAGES)
 
     async def notes(request: Request) -> Response:
         found = state.one(_number(request))
-        told = [
+        verdict_notes = [
             Comment(one.id, one.author, _NOTES[one.verdict], one.time, by_system=True)
             for one in found.reviews
             if one.verdict in _NOTES
@@ -105,22 +105,22 @@ def routes(forge: LocalForge) -> list[Route]:
         texts = [
             Comment(one.id + 10_000, one.author, one.text, one.time) for one in found.reviews if one.text
         ]
-        every = sorted([*found.comments, *told, *texts], key=lambda one: (one.time, one.id))
+        every = sorted([*found.comments, *verdict_notes, *texts], key=lambda one: (one.time, one.id))
         return forge.page(request, [_note(one) for one in every], PAGES)
 
-    async def commented(request: Request) -> Response:
+    async def add_comment(request: Request) -> Response:
         made = state.comment(_number(request), forge.bot, (await request.json())["body"])
         return JSONResponse(_note(made), 201)
 
     return [
-        Route(base, listed, methods=["GET"]),
-        Route(base, opened, methods=["POST"]),
+        Route(base, list_requests, methods=["GET"]),
+        Route(base, open_request, methods=["POST"]),
         Route(f"{base}/{{number:int}}", one, methods=["GET"]),
-        Route(f"{base}/{{number:int}}", edited, methods=["PUT"]),
+        Route(f"{base}/{{number:int}}", edit_request, methods=["PUT"]),
         Route(f"{base}/{{number:int}}/approvals", approvals, methods=["GET"]),
         Route(f"{base}/{{number:int}}/reviewers", reviewers, methods=["GET"]),
         Route(f"{base}/{{number:int}}/notes", notes, methods=["GET"]),
-        Route(f"{base}/{{number:int}}/notes", commented, methods=["POST"]),
+        Route(f"{base}/{{number:int}}/notes", add_comment, methods=["POST"]),
     ]
 
 
@@ -137,8 +137,8 @@ def _user(username: str) -> dict[str, Any]:
     return {"id": sum(map(ord, username)), "username": username, "name": username.title(), "state": "active"}
 
 
-def _standing(found: PullRequest) -> dict[str, str]:
-    """What each reviewer says by now: GitLab keeps no more."""
+def _current_verdicts(found: PullRequest) -> dict[str, str]:
+    """Return the current verdict of each reviewer; GitLab stores no earlier ones."""
     return {one.author: one.verdict for one in found.reviews}
 
 

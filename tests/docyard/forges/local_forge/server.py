@@ -1,4 +1,4 @@
-"""The local forge, started: uvicorn in a thread, with a token, small pages and a memory of what was asked."""
+"""The server of the local forge: uvicorn in a thread, with a token, small pages and recorded requests."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _READER = "reader-5b2f"
 _APIS: dict[str, Any] = {"github": github_api, "gitlab": gitlab_api, "gitea": gitea_api}
 
 
-class Asked(NamedTuple):
-    """A request that came, and the status that it was answered with (0: it was not)."""
+class ReceivedRequest(NamedTuple):
+    """A recorded request, and the status of its response; 0 without one."""
 
     method: str
     path: str
@@ -41,15 +41,14 @@ class Asked(NamedTuple):
 class LocalForge:
     """A forge of one kind over one bare repository.
 
-    `page_size` is the most that a page holds, whatever is asked for. `faults` happen in their order.
-    `reader` is a token that may read, and nothing else.
+    `page_size` is the maximum size of a page. `faults` occur in their order. `reader` is a read-only token.
     """
 
     def __init__(self, kind: str, bare: Path) -> None:
         self.kind = kind
         self.state = ForgeState(bare)
         self.faults: list[Fault] = []
-        self.asked: list[Asked] = []
+        self.received: list[ReceivedRequest] = []
         self.page_size = 2
         self.has_reviewers = True
         self.bot = BOT
@@ -58,13 +57,13 @@ class LocalForge:
         self.git_path = "ana/teams/docs.git" if kind == "gitlab" else "ana/docs.git"
 
     def url_of(self, one: PullRequest) -> str:
-        """Where people look at a pull request."""
+        """Return the URL of a pull request's page."""
         path = self.git_path.removesuffix(".git")
         way = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
         return f"https://forge.example/{path}/{way}/{one.number}"
 
     def page(self, request: Request, found: list[Any], size_name: str) -> Response:
-        """A page of a list, with links to the next one as the APIs have them."""
+        """Return a page of a list, with links to the next one in the APIs' formats."""
         query = request.query_params
         size = min(self.page_size, int(query.get(size_name, "20")))
         number = int(query.get("page", "1"))
@@ -77,7 +76,7 @@ class LocalForge:
         return JSONResponse(found[(number - 1) * size : number * size], headers=headers)
 
     def app(self) -> Any:
-        """The application: the API, behind the token, the faults and the memory."""
+        """Return the application: the API with token check, faults and recorded requests."""
         api = _APIS[self.kind]
         inner = Starlette(
             routes=[Mount(api.PREFIX, routes=api.routes(self))],
@@ -87,10 +86,10 @@ class LocalForge:
         async def asgi(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] != "http":
                 return
-            # GitLab names a project by its path with %2F, which a server unpacks; so routes see it packed.
+            # GitLab names a project by its path with %2F, which a server decodes, so routes use the raw path.
             scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
             body = await _body(receive)
-            request = Request(scope, _again(body))
+            request = Request(scope, _replay_body(body))
             fault = next((one for one in self.faults if one.fits(request)), None)
             if fault is not None:
                 fault.times -= 1
@@ -99,31 +98,31 @@ class LocalForge:
                 self._note(request, body, 0, None)
                 await (await failing.answer(Request(scope, receive)))(scope, receive, send)
                 return
-            denied = self._denied(request, api.token_of(request))
+            denied = self._check_token(request, api.token_of(request))
             if denied is not None:
                 self._note(request, body, denied.status_code, None)
                 await denied(scope, receive, send)
                 return
-            kept: list[Any] = []
+            messages: list[Any] = []
 
-            async def keep(message: Any) -> None:
-                kept.append(message)
+            async def record_message(message: Any) -> None:
+                messages.append(message)
 
-            await inner(scope, _again(body), keep)
-            status = kept[0]["status"]
-            data = b"".join(message.get("body", b"") for message in kept[1:])
+            await inner(scope, _replay_body(body), record_message)
+            status = messages[0]["status"]
+            data = b"".join(message.get("body", b"") for message in messages[1:])
             self._note(request, body, status, data)
             if fault is not None:
                 await (await Fault(status=fault.status, body=fault.body).answer(request))(
                     scope, receive, send
                 )
                 return
-            for message in kept:
+            for message in messages:
                 await send(message)
 
         return asgi
 
-    def _denied(self, request: Request, token: str) -> Response | None:
+    def _check_token(self, request: Request, token: str) -> Response | None:
         if token == PASSWORD or (token == self.reader and request.method == "GET"):
             return None
         if token == self.reader:
@@ -131,8 +130,8 @@ class LocalForge:
         return JSONResponse({"message": "Bad credentials"}, 401)
 
     def _note(self, request: Request, body: bytes, status: int, answer: bytes | None) -> None:
-        self.asked.append(
-            Asked(
+        self.received.append(
+            ReceivedRequest(
                 request.method,
                 request.url.path,
                 dict(request.query_params),
@@ -152,7 +151,7 @@ async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes:
     return found
 
 
-def _again(body: bytes) -> Callable[[], Awaitable[Any]]:
+def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:
     async def receive() -> Any:
         return {"type": "http.request", "body": body, "more_body": False}
 
@@ -161,7 +160,7 @@ def _again(body: bytes) -> Callable[[], Awaitable[Any]]:
 
 @contextmanager
 def local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
-    """A started forge of a kind ("github", "gitlab", "gitea") over a bare repository; `url` is where."""
+    """Start a forge of a kind ("github", "gitlab", "gitea") over a bare repository; `url` is its address."""
     forge = LocalForge(kind, bare)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What the local forge knows: its pull requests, and a bare repository, whose merges Git itself makes."""
+"""The state of the local forge: its pull requests, and a bare repository, in which Git itself merges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Review:
 
 @dataclass
 class Comment:
-    """A comment; one that the forge itself made is `by_system`."""
+    """A comment; `by_system` is true for one of the forge itself."""
 
     id: int
     author: str
@@ -41,7 +41,7 @@ class Comment:
 
 @dataclass
 class PullRequest:
-    """A pull request, as a person sees it on the forge."""
+    """The displayed state of a pull request on the forge."""
 
     number: int
     title: str
@@ -59,7 +59,7 @@ class PullRequest:
 
 
 class Refused(Exception):
-    """Something that the forge does not do; `kind` is what each API has a status for."""
+    """A refused request; each API has a status for each `kind`."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -79,24 +79,24 @@ class ForgeState:
         self._trees: dict[tuple[str, str], str | None] = {}
 
     def tip(self, branch: str) -> str | None:
-        """The commit of a branch."""
+        """Return the commit of a branch."""
         found = pygit2.Repository(str(self.bare)).branches.local.get(branch)
         return None if found is None else str(found.target)
 
     def now(self) -> datetime:
-        """A moment that is later than all before it."""
+        """Return a time later than all earlier ones."""
         self._clock += timedelta(seconds=1)
         return self._clock
 
     def one(self, number: int) -> PullRequest:
-        """A pull request, its state as Git has it. Raises Refused."""
+        """Return a pull request with its current state. Raises Refused."""
         for found in self.pull_requests:
             if found.number == number:
-                return self.looked_at(found)
+                return self.refresh(found)
         raise Refused("missing", "Not Found")
 
-    def looked_at(self, found: PullRequest) -> PullRequest:
-        """A pull request after its branches were looked at: what was pushed to its target has merged it."""
+    def refresh(self, found: PullRequest) -> PullRequest:
+        """Return a pull request after updating it from its branches: a push may have merged it."""
         if found.state == "open":
             found.last_head = self.tip(found.head) or found.last_head
             target = self.tip(found.target)
@@ -106,13 +106,13 @@ class ForgeState:
         return found
 
     def open(self, title: str, body: str, head: str, target: str, author: str) -> PullRequest:
-        """Open one. Raises Refused."""
+        """Open a pull request. Raises Refused."""
         with self.lock:
             tip = self.tip(head)
             if tip is None or self.tip(target) is None:
                 raise Refused("invalid", "head is invalid")
             if any(
-                (one.head, one.target) == (head, target) and self.looked_at(one).state == "open"
+                (one.head, one.target) == (head, target) and self.refresh(one).state == "open"
                 for one in self.pull_requests
             ):
                 raise Refused("exists", f"A pull request already exists for {head}.")
@@ -124,7 +124,7 @@ class ForgeState:
             return found
 
     def edit(self, number: int, title: str | None, body: str | None, state: str | None) -> PullRequest:
-        """Change one. Raises Refused."""
+        """Change a pull request. Raises Refused."""
         with self.lock:
             found = self.one(number)
             if state == "open" and found.state == "merged":
@@ -140,11 +140,11 @@ class ForgeState:
             return found
 
     def mergeable(self, found: PullRequest) -> bool:
-        """Whether Git can merge both branches."""
+        """Return True if Git can merge both branches."""
         return found.state == "open" and self._merged_tree(found) is not None
 
     def merge(self, number: int, sha: str | None, message: str, author: str, how: str = "merge") -> str:
-        """Merge by a commit of both parents, or squash. Raises Refused."""
+        """Merge with a commit of two parents, or squash. Raises Refused."""
         with self.lock:
             found = self.one(number)
             if found.state != "open":
@@ -168,7 +168,7 @@ class ForgeState:
             return commit
 
     def review(self, number: int, author: str, verdict: str, text: str = "") -> Review:
-        """A person reviews on the forge's own page."""
+        """Add a review, as a person does on the forge's page."""
         with self.lock:
             found = self.one(number)
             review = Review(self._id(), author, verdict, text, found.last_head, self.now())
@@ -177,7 +177,7 @@ class ForgeState:
             return review
 
     def comment(self, number: int, author: str, text: str, **marks: bool) -> Comment:
-        """A person comments on the forge's own page."""
+        """Add a comment, as a person does on the forge's page."""
         with self.lock:
             found = self.one(number)
             comment = Comment(self._id(), author, text, self.now(), **marks)
@@ -186,7 +186,7 @@ class ForgeState:
             return comment
 
     def delete_branch(self, branch: str) -> None:
-        """A person deletes a branch there."""
+        """Delete a branch, as a person does on the forge's page."""
         self._git("update-ref", "-d", f"refs/heads/{branch}")
 
     def _id(self) -> int:

@@ -1,4 +1,4 @@
-"""Pages that wait for all links, however busy the machine is."""
+"""Pages that wait for all links, even on a busy machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small workspace with a past, served as pages to a client in this process."""
+"""A small workspace with a history, and a client of its pages in this process."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ FILES = {
 }
 
 
-class _As:
-    """Lets every request in, as a caller that a server would have proved."""
+class _CallerMiddleware:
+    """Middleware that authenticates every request as one caller."""
 
     def __init__(self, app: ASGIApp, caller: Caller) -> None:
         self._app, self._caller = app, caller
@@ -70,39 +70,39 @@ class Pages:
     def __init__(self, repo: Repo, site: Site, *, may_write: bool) -> None:
         self.repo, self.site = repo, site
         caller = Caller(None, CSRF, may_write, False)
-        app = Starlette(routes=build_routes(site), middleware=[Middleware(_As, caller=caller)])
+        app = Starlette(routes=build_routes(site), middleware=[Middleware(_CallerMiddleware, caller=caller)])
         self.client = TestClient(app, follow_redirects=False, raise_server_exceptions=True)
 
     @property
     def workspace(self) -> Workspace:
-        """What is served."""
+        """Return the served workspace."""
         return self.site.index().workspace
 
     def get(self, url: str, status: int = 200) -> str:
-        """A page, as it is sent."""
+        """Return the HTML of a page."""
         answer = self.client.get(url)
         assert answer.status_code == status, answer.text
         return answer.text
 
-    def leads(self, url: str) -> str:
-        """Where a page sends the browser."""
+    def get_redirect(self, url: str) -> str:
+        """Return the target of a redirect."""
         answer = self.client.get(url)
         assert answer.status_code == 302, answer.text
         return answer.headers["location"]
 
     def form(self, url: str) -> dict[str, str]:
-        """The fields of the form on a page, as a browser would send them."""
+        """Return the fields of the form on a page, as a browser sends them."""
         return fields(self.get(url))
 
     def post(self, url: str, sent: dict[str, str], status: int = 303) -> str:
-        """What becomes of a form: the page, or where the browser is sent."""
+        """Send a form; return the page, or the target of a redirect."""
         answer = self.client.post(url, data=sent)
         assert answer.status_code == status, answer.text
         return answer.headers["location"] if status == 303 else answer.text
 
 
 def fields(page: str) -> dict[str, str]:
-    """The fields of the form of a page that is edited."""
+    """Return the fields of the edit form on a page."""
     form = page[page.index('<form method="post" action="/edit') :]
     found = {
         name: unescape(value)
@@ -115,22 +115,22 @@ def fields(page: str) -> dict[str, str]:
 
 
 @contextmanager
-def served(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
-    """The pages of a repository, which is made if it is not there."""
+def serve_documents(path: Path, *, read_only: bool = False, may_write: bool = True) -> Iterator[Pages]:
+    """Yield the pages of a repository, which is created if it does not exist."""
     repo = Repo(path) if path.exists() else normal(path, FILES)
     workspace = Workspace.open(path, read_only=read_only)
     index = SearchIndex(workspace)
     site = Site(lambda: index, read_only)
     try:
-        with index_closed(index):
+        with close_index(index):
             yield Pages(repo, site, may_write=may_write)
     finally:
         site.close()
 
 
 @contextmanager
-def index_closed(index: SearchIndex) -> Iterator[None]:
-    """Lets go of an index at the end."""
+def close_index(index: SearchIndex) -> Iterator[None]:
+    """Close an index at the end."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Diagrams and formulas on a page: text, unless the operator turned them on; drawn apart from everything."""
+"""Diagrams and formulas on a page: text by default, else rendered; diagrams in an isolated frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from docyard.web.documents.diagrams import build_frame
-from tests.docyard.web.documents.scene import Pages, served
+from tests.docyard.web.documents.scene import Pages, serve_documents
 
 FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
 SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
@@ -19,28 +19,28 @@ SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
-    """Pages with neither turned on."""
-    with served(tmp_path_factory.mktemp("diagrams") / "repo") as found:
+    """Return pages without diagrams and formulas."""
+    with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as found:
         found.repo.commit({"flow.md": FLOW})
         yield found
 
 
 @pytest.fixture(scope="module")
 def drawing(plain: Pages) -> Pages:
-    """The same with both turned on."""
+    """Return pages with diagrams and formulas."""
     return Pages(plain.repo, replace(plain.site, mermaid=SCRIPT, math=True), may_write=True)
 
 
-def test_diagrams_and_formulas_are_text_unless_turned_on(plain: Pages) -> None:
+def test_diagrams_and_formulas_are_text_by_default(plain: Pages) -> None:
     answer = plain.client.get("/doc/flow.md")
     assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in answer.text
     assert "$a^2$" in answer.text
     assert "diagrams.js" not in answer.text
-    assert "content-security-policy" not in answer.headers  # that of every page holds
+    assert "content-security-policy" not in answer.headers  # the default policy
     assert plain.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
 
 
-def test_a_page_with_diagrams_names_their_frame(drawing: Pages) -> None:
+def test_page_with_diagrams_has_the_frame_url(drawing: Pages) -> None:
     answer = drawing.client.get("/doc/flow.md")
     assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in answer.text
     [url] = re.findall(r'data-diagrams="([^"]*)"', answer.text)
@@ -48,15 +48,15 @@ def test_a_page_with_diagrams_names_their_frame(drawing: Pages) -> None:
     assert "frame-src 'self'" in policy
     assert "script-src 'self'" in policy
     assert drawing.client.get(url).status_code == 200
-    # A page without one may show no frame at all.
+    # The policy of a page without diagrams allows no frame.
     assert "content-security-policy" not in drawing.client.get("/doc/README.md").headers
 
 
-def test_formulas_are_set_where_they_are_turned_on(drawing: Pages) -> None:
+def test_enabled_formulas_are_rendered(drawing: Pages) -> None:
     assert "<msup><mi>a</mi><mn>2</mn></msup>" in drawing.get("/doc/flow.md")
 
 
-def test_a_frame_runs_its_own_scripts_and_reaches_nothing(drawing: Pages) -> None:
+def test_frame_policy_allows_only_its_own_scripts(drawing: Pages) -> None:
     answer = drawing.client.get(f"/diagram/{build_frame(SCRIPT).name}")
     policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
@@ -69,12 +69,12 @@ def test_a_frame_runs_its_own_scripts_and_reaches_nothing(drawing: Pages) -> Non
     assert len(scripts) == 2
 
 
-def test_a_script_cannot_end_the_element_that_it_stands_in() -> None:
+def test_script_cannot_close_its_element() -> None:
     page = build_frame(SCRIPT).page
     assert rb"'\x3c!-- \x3c/Script> \x3cscript>" in page
     assert b"\r" not in page
     assert b"\0" not in page
 
 
-def test_another_script_has_another_frame(drawing: Pages) -> None:
+def test_another_script_has_another_frame_url(drawing: Pages) -> None:
     assert drawing.client.get(f"/diagram/{build_frame(b'another').name}").status_code == 404

@@ -1,4 +1,4 @@
-"""A document on its page: what it says, what stands around it, and where its address leads."""
+"""The page of a document: its text, its context, and redirects of its URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from docyard.web.documents.document import SectionLinks, add_page_links
 from docyard.web.live import format_unfinished_version
-from tests.docyard.web.documents.scene import Pages, served
+from tests.docyard.web.documents.scene import Pages, serve_documents
 from tests.loops import loop_over
 from workspace.edits import UpdateContent
 from workspace.rendering.links import RenderedDocument, RenderedHeading
@@ -22,21 +22,21 @@ from workspace.writing.plan import Mode
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
-    """Pages of which a test only reads."""
-    with served(tmp_path_factory.mktemp("read") / "repo") as found:
+    """Return shared pages for tests that only read."""
+    with serve_documents(tmp_path_factory.mktemp("read") / "repo") as found:
         found.site.index().links.follow(found.workspace.snapshot())
         yield found
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Pages]:
-    """Pages that a test changes."""
-    with served(tmp_path / "repo") as found:
+    """Return pages that a test may change."""
+    with serve_documents(tmp_path / "repo") as found:
         yield found
 
 
 class _Shape(HTMLParser):
-    """The ids of a page, its headings, and its tags that are open at the end."""
+    """The ids of a page, the number of its titles, and its unclosed tags."""
 
     _EMPTY = frozenset({"meta", "link", "input", "br", "img", "hr", "path", "circle", "rect"})
 
@@ -48,7 +48,7 @@ class _Shape(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Counts an element."""
+        """Record an element."""
         self.ids += [value for name, value in attrs if name == "id" and value]
         self.firsts += tag == "h1"
         if tag not in self._EMPTY:
@@ -56,7 +56,7 @@ class _Shape(HTMLParser):
         assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
 
     def handle_endtag(self, tag: str) -> None:
-        """Closes the element that was opened last."""
+        """Close the last open element."""
         if tag not in self._EMPTY:
             assert self.open.pop() == tag
 
@@ -79,13 +79,13 @@ ALL = (
 
 
 @loop_over("url", ALL)
-def test_each_page_is_whole_and_has_one_title(pages: Pages, url: str) -> None:
+def test_each_page_is_valid_html_with_one_title(pages: Pages, url: str) -> None:
     shape = _Shape(pages.get(url))
     assert (shape.firsts, shape.open) == (1, [])
     assert len(set(shape.ids)) == len(shape.ids)
 
 
-def test_a_page_shows_the_text_and_what_stands_around_it(pages: Pages) -> None:
+def test_document_page_shows_text_and_context(pages: Pages) -> None:
     page = pages.get("/doc/specs/api.md")
     for part in (
         "<title>Search &amp; find",
@@ -102,9 +102,9 @@ def test_a_page_shows_the_text_and_what_stands_around_it(pages: Pages) -> None:
     assert "type: spec" not in page
 
 
-def test_titles_of_documents_are_shown_as_they_are(pages: Pages) -> None:
+def test_document_title_is_escaped(pages: Pages) -> None:
     page = pages.get("/doc/odd/a%20b%23c%3F.md")
-    assert "<title>Odd &amp; ·" in page  # words of a title are those without tags
+    assert "<title>Odd &amp; ·" in page  # tags are removed from a title
     assert "Odd &amp; &lt;named&gt; <a" in page
     assert "/edit/odd/a%20b%23c%3F.md?section=" in page
     assert "/raw/odd/a%20b%23c%3F.md" in page
@@ -119,8 +119,8 @@ def test_titles_of_documents_are_shown_as_they_are(pages: Pages) -> None:
     ],
     ids=["folder", "text", "folder at a ref"],
 )
-def test_what_is_no_document_is_shown_elsewhere(pages: Pages, url: str, to: str) -> None:
-    assert pages.leads(url) == to
+def test_other_paths_redirect_to_folder_or_raw_file(pages: Pages, url: str, to: str) -> None:
+    assert pages.get_redirect(url) == to
 
 
 NOWHERE = {
@@ -141,7 +141,7 @@ NOWHERE = {
 
 @loop_over("path", NOWHERE.values(), ids=NOWHERE.keys())
 @loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
-def test_paths_of_nothing_are_not_found(pages: Pages, kind: str, path: str) -> None:
+def test_invalid_path_is_an_error_page(pages: Pages, kind: str, path: str) -> None:
     answer = pages.client.get(f"/{kind}/{path}")
     assert answer.status_code in (404, 400)
     assert "<h1>" in answer.text
@@ -153,20 +153,21 @@ def test_paths_of_nothing_are_not_found(pages: Pages, kind: str, path: str) -> N
     ids=["unknown", "range", "NUL", "too far", "before", "long"],
 )
 @loop_over("kind", ["doc", "raw", "history", "blame"])
-def test_refs_of_nothing_are_said(pages: Pages, kind: str, ref: str) -> None:
+def test_invalid_ref_is_an_error_page(pages: Pages, kind: str, ref: str) -> None:
     answer = pages.client.get(f"/{kind}/README.md?ref={ref}")
     assert answer.status_code in (400, 404)
     assert "<h1>" in answer.text
 
 
-def test_a_document_that_moved_is_found_at_its_new_path(own: Pages) -> None:
+def test_moved_document_redirects_to_its_new_path(own: Pages) -> None:
     (own.repo.path / "guides").mkdir()
     own.repo.git("mv", "specs/api.md", "guides/search.md")
     own.repo.commit({}, "Move it")
-    assert own.leads("/doc/specs/api.md") == "/doc/guides/search.md"
-    assert own.leads("/raw/specs/api.md") == "/raw/guides/search.md"
+    assert own.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
+    assert own.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
     assert (
-        own.leads("/blame/specs/api.md?section=rate-limits") == "/blame/guides/search.md?section=rate-limits"
+        own.get_redirect("/blame/specs/api.md?section=rate-limits")
+        == "/blame/guides/search.md?section=rate-limits"
     )
     page = own.get("/history/guides/search.md")
     assert "renamed" in page
@@ -174,7 +175,7 @@ def test_a_document_that_moved_is_found_at_its_new_path(own: Pages) -> None:
     assert "no longer exists" in own.get("/history/specs/api.md")
 
 
-def test_a_ref_is_kept_in_links_and_nothing_is_edited_in_the_past(own: Pages) -> None:
+def test_page_at_a_ref_links_to_it_without_edit_links(own: Pages) -> None:
     first = own.repo.head()
     own.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
     page = own.get(f"/doc/README.md?ref={first}")
@@ -183,10 +184,10 @@ def test_a_ref_is_kept_in_links_and_nothing_is_edited_in_the_past(own: Pages) ->
     assert "No link any more" in own.get("/doc/README.md")
 
 
-def test_a_proposal_that_is_read_takes_what_is_edited(own: Pages) -> None:
+def test_edit_links_of_a_proposal_target_the_proposal(own: Pages) -> None:
     actor = own.site.actor(own.workspace, _caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
-    done = own.workspace.proposing().propose(
+    done = own.workspace.proposal_actions().propose(
         [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own.repo.head()
     )
     assert done.proposal is not None
@@ -204,7 +205,7 @@ def _caller() -> object:
     return Caller(None, "", True, False)
 
 
-def test_a_large_document_is_cut_and_says_so(own: Pages) -> None:
+def test_large_document_is_truncated_with_a_note(own: Pages) -> None:
     text = "# Large\n\n" + "".join(
         f"## Part {number}\n\n{'Words of it. ' * 40}\n\n" for number in range(3_000)
     )
@@ -214,7 +215,7 @@ def test_a_large_document_is_cut_and_says_so(own: Pages) -> None:
     assert "Read the full source" in page
 
 
-def test_a_document_over_the_limit_is_told_of(own: Pages) -> None:
+def test_document_over_the_limit_has_an_explanation(own: Pages) -> None:
     limits = "[limits]\ndocument_bytes = 100000\n"
     own.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
     page = own.get("/doc/huge.md")
@@ -223,21 +224,21 @@ def test_a_document_over_the_limit_is_told_of(own: Pages) -> None:
     assert own.client.get("/edit/huge.md").status_code in (400, 413)
 
 
-def test_a_read_only_page_offers_nothing_to_edit(tmp_path: Path) -> None:
-    with served(tmp_path / "repo", read_only=True) as found:
+def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
+    with serve_documents(tmp_path / "repo", read_only=True) as found:
         assert "/edit/" not in found.get("/doc/specs/api.md")
 
 
-def test_a_raw_file_is_sent_as_it_is(pages: Pages) -> None:
+def test_raw_file_is_sent_unchanged(pages: Pages) -> None:
     answer = pages.client.get("/raw/specs/crlf.md")
     assert answer.content.startswith(b"# Lines\r\n")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_headings_that_a_document_brings_get_no_doors() -> None:
+def test_raw_html_headings_get_no_links() -> None:
     html = '<h1 id="_preamble">T</h1><h2>Own</h2><h2 id="own">Own</h2><h2 id="a&quot;b">A</h2>'
-    shown = add_page_links(_rendered(html, "_preamble", 'a"b'), DOORS)
+    shown = add_page_links(_rendered(html, "_preamble", 'a"b'), SECTION_LINKS)
     assert shown.title == '<h1 id="_preamble">T</h1>'
     assert re.findall(r"/edit/[^\"]*", shown.body) == ["/edit/a.md?section=a%22b"]
     assert shown.body.startswith(
@@ -246,21 +247,21 @@ def test_headings_that_a_document_brings_get_no_doors() -> None:
 
 
 @loop_over("level", [1, 2])
-def test_a_heading_in_a_heading_stays_where_it_is(level: int) -> None:
+def test_nested_heading_is_unchanged(level: int) -> None:
     inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
     html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'
-    shown = add_page_links(_rendered(html, "a"), DOORS)
+    shown = add_page_links(_rendered(html, "a"), SECTION_LINKS)
     assert (shown.title, shown.body) == (None, html)
 
 
-DOORS = SectionLinks("a.md", None, has_history=True, may_edit=True, proposal="")
+SECTION_LINKS = SectionLinks("a.md", None, has_history=True, may_edit=True, proposal="")
 
 
 def _rendered(html: str, *ids: str) -> RenderedDocument:
     return RenderedDocument(html, "T", True, tuple(RenderedHeading(2, id, id, id) for id in ids), False, ())
 
 
-def test_sections_may_be_called_as_parts_of_the_page_are(own: Pages) -> None:
+def test_section_ids_do_not_collide_with_page_ids(own: Pages) -> None:
     text = '# T\n\n## Find\n\n## Keys\n\n## Content\n\n<p id="[find]">x</p>\n'
     own.repo.commit({"find.md": text})
     ids = _Shape(own.get("/doc/find.md")).ids
@@ -268,7 +269,7 @@ def test_sections_may_be_called_as_parts_of_the_page_are(own: Pages) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again(pages: Pages) -> None:
+def test_cached_raw_file_returns_304(pages: Pages) -> None:
     first = pages.client.get("/raw/notes.txt")
     tag = first.headers["etag"]
     again = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{tag}'})
@@ -276,7 +277,7 @@ def test_a_file_that_the_browser_has_is_not_sent_again(pages: Pages) -> None:
     assert pages.client.get("/raw/README.md", headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_a_document_of_too_many_lines_is_told_of(own: Pages) -> None:
+def test_document_with_too_many_lines_has_an_explanation(own: Pages) -> None:
     own.repo.commit({"long.md": "a\n" * 200_001})
     page = own.get("/doc/long.md")
     assert "200,001 lines" in page
@@ -289,7 +290,7 @@ def _shown_version(page: str) -> str:
     return found[1]
 
 
-def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_a_long_history(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         own.repo.commit({"notes.txt": f"{number}\n"})
     own.site.index().links.follow(own.workspace.snapshot())
@@ -301,28 +302,28 @@ def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.Monkey
     assert "/history/specs/api.md" in first
     assert _shown_version(first) == format_unfinished_version(own.site.versions.now(own.workspace))
     held.set()
-    _until(lambda: not own.site.is_reading)
+    _wait_until(lambda: not own.site.is_reading)
     second = own.get("/doc/specs/api.md")
     assert "changed-by" in second
     assert _shown_version(second) == own.site.versions.now(own.workspace)
 
 
-def test_a_page_waits_for_no_graph_of_links(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_the_link_graph(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._SMALL_WORKSPACE", 0)
     graph = own.site.index().links
-    with graph._update_lock:  # another thread has its turn
+    with graph._update_lock:  # another thread has the lock
         first = own.get("/doc/specs/api.md")
         assert "are being read" in first
         assert "Linked from" not in first
         assert _shown_version(first).endswith("~")
-    _until(lambda: not own.site.is_reading)
+    _wait_until(lambda: not own.site.is_reading)
     second = own.get("/doc/specs/api.md")
     assert "are being read" not in second
     assert "Linked from" in second
     assert not _shown_version(second).endswith("~")
 
 
-def test_a_large_document_that_links_here_is_named_without_reading_it(
+def test_large_backlink_source_is_listed_without_reading_it(
     own: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_READ_BYTES", 10)
@@ -331,9 +332,9 @@ def test_a_large_document_that_links_here_is_named_without_reading_it(
     assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")
 
 
-def _until(is_so: Callable[[], bool]) -> None:
+def _wait_until(condition: Callable[[], bool]) -> None:
     for _ in range(3_000):
-        if is_so():
+        if condition():
             return
         time.sleep(0.01)
-    raise AssertionError("it never was")
+    raise AssertionError("the condition was not met in time")

@@ -1,4 +1,4 @@
-"""A section edited on a page becomes a proposal, and nothing else."""
+"""The edit form writes a section to a proposal, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.documents.scene import Pages, fields, served
+from tests.docyard.web.documents.scene import Pages, fields, serve_documents
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -19,38 +19,38 @@ LIMITS = "/edit/specs/api.md?section=rate-limits"
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[Pages]:
-    with served(tmp_path / "repo") as found:
+    with serve_documents(tmp_path / "repo") as found:
         yield found
 
 
 def text_at(pages: Pages, ref: str, path: str) -> bytes:
-    """The bytes of a document at a ref."""
+    """Return the bytes of a document at a ref."""
     return pages.workspace.at(ref).read(path)
 
 
 def proposal_of(location: str) -> str:
-    """The proposal to which a browser is sent."""
+    """Return the proposal id of a redirect."""
     assert location.startswith("/proposals/")
     return location.removeprefix("/proposals/")
 
 
-def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Pages) -> None:
+def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
     before = text_at(pages, "main", "specs/api.md")
     form = pages.form(LIMITS)
     assert form["text"] == "Sixty in a minute."
     sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
     id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
-    proposal = pages.workspace.proposing().find(id)
+    proposal = pages.workspace.proposal_actions().find(id)
     assert (proposal.content.title, proposal.state) == ("Allow more", ProposalState.OPEN)
     assert proposal.content.description.startswith("They asked for it.")
     assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
     assert text_at(pages, "main", "specs/api.md") == before
 
 
-def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
+def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = proposal_of(pages.post(LIMITS, sent))
-    assert pages.workspace.proposing().find(id).state is ProposalState.DRAFT
+    assert pages.workspace.proposal_actions().find(id).state is ProposalState.DRAFT
     assert f'<option value="{id}"' in pages.get(LIMITS)
     more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
     form = pages.form(more)
@@ -60,19 +60,19 @@ def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
     assert b"Ninety." in text
     assert b"Three of them." in text
     pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
-    assert pages.workspace.proposing().find(id).state is ProposalState.OPEN
+    assert pages.workspace.proposal_actions().find(id).state is ProposalState.OPEN
 
 
-def test_a_proposal_of_another_takes_what_is_edited_in_it(pages: Pages) -> None:
+def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
     author = Author("Bot", "bot@example.org", KnownBy.CLIENT, "a-client")
-    other = pages.workspace.proposing().open("Theirs", "", Actor(author, "tool", "a-client"))
+    other = pages.workspace.proposal_actions().open("Theirs", "", Actor(author, "tool", "a-client"))
     assert other.id not in pages.get(LIMITS)
     form = pages.form(f"{LIMITS}&proposal={other.id}")
     assert form["proposal"] == other.id
     assert proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "act": "draft"})) == other.id
 
 
-def test_a_proposal_is_chosen_in_the_form_that_was_opened_without_it(pages: Pages) -> None:
+def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
     first = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = proposal_of(pages.post(LIMITS, first))
     other = "/edit/specs/api.md?section=endpoints"
@@ -92,7 +92,7 @@ def test_a_proposal_is_chosen_in_the_form_that_was_opened_without_it(pages: Page
     ],
     ids=["crlf", "no last newline", "title", "front matter", "introduction", "odd names"],
 )
-def test_only_what_was_changed_differs(
+def test_edit_changes_only_the_edited_bytes(
     pages: Pages, url: str, old: str, new: str, was: bytes, now: bytes
 ) -> None:
     form = pages.form(url)
@@ -101,27 +101,27 @@ def test_only_what_was_changed_differs(
     assert text_at(pages, id, path) == text_at(pages, "main", path).replace(was, now, 1)
 
 
-def test_a_form_sent_twice_at_once_makes_one_proposal(pages: Pages) -> None:
+def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "propose"}
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
     assert len(found) == 1
-    [proposal] = pages.workspace.proposing().list_all()
+    [proposal] = pages.workspace.proposal_actions().list_all()
     assert proposal.state is ProposalState.OPEN
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
 
 
-def test_a_form_that_was_sent_with_other_words_asks_again(pages: Pages) -> None:
+def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     pages.post(LIMITS, sent)
     page = pages.post(LIMITS, {**sent, "text": "A hundred."}, 409)
     assert "already sent" in page
     assert fields(page)["text"] == "A hundred."
     pages.post(LIMITS, {**fields(page), "act": "draft"})
-    assert len(pages.workspace.proposing().list_all()) == 2
+    assert len(pages.workspace.proposal_actions().list_all()) == 2
 
 
-def test_what_another_changed_meanwhile_is_shown_and_nothing_is_lost(pages: Pages) -> None:
+def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     form = pages.form(LIMITS)
     changed = pages.workspace.read_only or text_at(pages, "main", "specs/api.md").replace(
         b"Sixty", b"Seventy"
@@ -131,14 +131,14 @@ def test_what_another_changed_meanwhile_is_shown_and_nothing_is_lost(pages: Page
     page = pages.post(LIMITS, {**form, "text": "Ninety in a minute.", "title": "Allow <more>"}, 409)
     for text in ("Sixty in a minute.", "Seventy in a minute.", "Ninety in a minute.", "Allow &lt;more&gt;"):
         assert text in page
-    assert not pages.workspace.proposing().list_all()
+    assert not pages.workspace.proposal_actions().list_all()
     again = fields(page)
     assert again["base"] == pages.repo.head()
     id = proposal_of(pages.post(LIMITS, again))
     assert b"Ninety in a minute." in text_at(pages, id, "specs/api.md")
 
 
-def test_what_another_changed_elsewhere_stays(pages: Pages) -> None:
+def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
     form = pages.form(LIMITS)
     changed = text_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
     pages.repo.commit({"specs/api.md": changed})
@@ -146,17 +146,17 @@ def test_what_another_changed_elsewhere_stays(pages: Pages) -> None:
     assert text_at(pages, id, "specs/api.md") == changed.replace(b"Sixty in a minute", b"Ninety")
 
 
-def test_a_section_that_is_gone_meanwhile_keeps_the_words(pages: Pages) -> None:
+def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
     form = pages.form(LIMITS)
     text = text_at(pages, "main", "specs/api.md")
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
     page = pages.post(LIMITS, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
     assert "Ninety, however." in page
-    assert not pages.workspace.proposing().list_all()
+    assert not pages.workspace.proposal_actions().list_all()
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"title": ""}, "title"),
         ({"title": "x" * 300}, "title"),
@@ -169,45 +169,45 @@ def test_a_section_that_is_gone_meanwhile_keeps_the_words(pages: Pages) -> None:
     ],
     ids=["no title", "long title", "no change", "open fence", "NUL", "other base", "no base", "no proposal"],
 )
-def test_what_cannot_be_written_is_said_and_leaves_nothing(
-    pages: Pages, change: dict[str, str], said: str
+def test_invalid_edit_is_reported_and_creates_nothing(
+    pages: Pages, change: dict[str, str], message: str
 ) -> None:
     url = "/edit/specs/api.md?section=endpoints"
     sent = {**pages.form(url), "text": "Ninety, they say.", "title": "Allow more", **change}
     answer = pages.client.post(url, data=sent)
     assert 400 <= answer.status_code < 500
-    assert said in answer.text
+    assert message in answer.text
     if "text" not in change:
         assert "Ninety, they say." in answer.text
-    assert not pages.workspace.proposing().list_all()
+    assert not pages.workspace.proposal_actions().list_all()
     assert "proposals/" not in pages.repo.git("branch", "--list")
 
 
-def test_an_ended_proposal_takes_nothing(pages: Pages) -> None:
+def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = proposal_of(pages.post(LIMITS, sent))
-    proposing = pages.workspace.proposing()
+    proposal_actions = pages.workspace.proposal_actions()
     form = pages.form(f"{LIMITS}&proposal={id}")
     from docyard.caller import Caller
 
-    proposing.close(id, pages.site.actor(pages.workspace, Caller(None, "", True, False)))
+    proposal_actions.close(id, pages.site.actor(pages.workspace, Caller(None, "", True, False)))
     page = pages.client.post(LIMITS, data={**form, "text": "More of it."})
     assert page.status_code in (400, 409)
     assert "More of it." in page.text
     assert "closed" in page.text
 
 
-def test_a_preview_shows_the_text_and_keeps_the_form(pages: Pages) -> None:
+def test_preview_shows_the_text_and_preserves_the_form(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "**Ninety** <script>alert(1)</script>", "title": "So far"}
     page = pages.post(LIMITS, {**sent, "act": "preview"}, 200)
     assert "<strong>Ninety</strong>" in page
     assert "<script>alert" not in page
-    kept = fields(page)
-    assert (kept["title"], kept["base"], kept["key"]) == ("So far", sent["base"], sent["key"])
-    assert not pages.workspace.proposing().list_all()
+    preserved = fields(page)
+    assert (preserved["title"], preserved["base"], preserved["key"]) == ("So far", sent["base"], sent["key"])
+    assert not pages.workspace.proposal_actions().list_all()
 
 
-def test_text_comes_back_from_the_page_as_it_went_there(pages: Pages) -> None:
+def test_form_text_round_trips_unchanged(pages: Pages) -> None:
     text = "\n\n  </textarea><b>&amp;\n\ttab\n"
     pages.repo.commit({"x.md": f"# X\n\n## A\n\n{text}\n## B\n"})
     assert pages.form("/edit/x.md?section=a")["text"].replace("\r\n", "\n") == "  </textarea><b>&amp;\n\ttab"
@@ -225,22 +225,22 @@ def test_text_comes_back_from_the_page_as_it_went_there(pages: Pages) -> None:
     ],
     ids=["document", "section", "folder", "no document", "ambiguous", "proposal"],
 )
-def test_what_is_not_there_is_not_edited(pages: Pages, url: str, status: int) -> None:
+def test_missing_edit_target_is_an_error_page(pages: Pages, url: str, status: int) -> None:
     assert "<h1>" in pages.get(url, status)
 
 
-def test_one_of_two_sections_of_one_name_can_be_edited(pages: Pages) -> None:
+def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     assert pages.form(url)["text"] == "b"
     form = pages.form(url)
-    # What another writes above it makes it the third, and it stays the one that was opened.
+    # A new section above makes it the third; the form still edits the section that it opened.
     text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
     pages.repo.commit({"specs/twice.md": text})
     id = proposal_of(pages.post(url, {**form, "text": "c", "title": "Say c"}))
     assert text_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
 
 
-def test_the_text_of_a_section_of_the_same_name_is_not_taken_for_it(pages: Pages) -> None:
+def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     form = pages.form(url)
     text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
@@ -251,13 +251,13 @@ def test_the_text_of_a_section_of_the_same_name_is_not_taken_for_it(pages: Pages
     assert fields(page)["text"] == "c"
 
 
-def test_sections_of_one_name_are_listed_with_their_lines(pages: Pages) -> None:
+def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:
     page = pages.get("/edit/specs/twice.md?section=same", 400)
     assert '<a href="/doc/specs/twice.md#same~1">Same, line 3</a>' in page
     assert '<a href="/doc/specs/twice.md#same~2">Other, line 7</a>' in page
 
 
-def test_a_section_that_moved_is_edited_at_its_new_place(pages: Pages) -> None:
+def test_edit_of_moved_section_redirects(pages: Pages) -> None:
     pages.repo.git("mv", "specs/api.md", "specs/search.md")
     pages.repo.commit({}, "Rename it")
     answer = pages.client.get(LIMITS)
@@ -265,14 +265,14 @@ def test_a_section_that_moved_is_edited_at_its_new_place(pages: Pages) -> None:
 
 
 @loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
-def test_nothing_is_edited_where_all_is_read_only(tmp_path: Path, read_only: bool, may_write: bool) -> None:
-    with served(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
+def test_read_only_server_refuses_edits(tmp_path: Path, read_only: bool, may_write: bool) -> None:
+    with serve_documents(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
         pages.get(LIMITS, 403)
         assert pages.client.post(LIMITS, data={"csrf": "a-token-of-the-page"}).status_code == 403
         assert "/edit/" not in pages.get("/history/specs/api.md")
 
 
-def test_another_page_cannot_send_the_form(pages: Pages) -> None:
+def test_form_of_another_page_is_refused(pages: Pages) -> None:
     form = pages.form(LIMITS)
     pages.post(LIMITS, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
-    assert not pages.workspace.proposing().list_all()
+    assert not pages.workspace.proposal_actions().list_all()

@@ -1,4 +1,4 @@
-"""The library: folders, documents, their tasks and last changes, page by page."""
+"""The library: folders, documents, their tasks and last changes, and its pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
-from tests.docyard.web.serving import Served, serving
+from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 
@@ -38,29 +38,29 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def served(repo: Repo) -> Iterator[Served]:
-    with serving(repo.path) as served:
-        yield served
+def server(repo: Repo) -> Iterator[PageServer]:
+    with serve_pages(repo.path) as server:
+        yield server
 
 
-def test_the_top_lists_folders_with_counts_and_documents_with_titles(served: Served, repo: Repo) -> None:
-    page = served.get("/")
+def test_library_lists_folders_with_counts_and_titles(server: PageServer, repo: Repo) -> None:
+    page = server.get("/")
     assert 'href="/folder/guides">guides</a> <span class="quiet small">2 documents' in page
     assert 'href="/folder/many">many</a> <span class="quiet small">205 documents' in page
     assert 'href="/doc/README.md">The handbook</a>' in page
-    assert page.index("The handbook") < page.index(">Done</a>")  # what introduces a folder comes first
+    assert page.index("The handbook") < page.index(">Done</a>")  # README and index come first
     assert "image.png" not in page
     assert repo.head()[:8] in page
     assert "<strong>main</strong>" in page
 
 
-def test_a_small_workspace_is_shown_as_a_whole(tmp_path: Path) -> None:
+def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
     files = {f"a/{name}.md": f"# {name.title()}\n" for name in ("one", "two", "readme")}
     repo = normal(
         tmp_path / "r", {**files, "z.md": "# Last\n", "a/b/c/deep.md": "# Deep\n", "b/x.md": "# X\n"}
     )
-    with serving(repo.path) as served:
-        page = served.get("/")
+    with serve_pages(repo.path) as server:
+        page = server.get("/")
         order = [
             ">Last<",
             '/folder/a">a<',
@@ -72,85 +72,85 @@ def test_a_small_workspace_is_shown_as_a_whole(tmp_path: Path) -> None:
             ">X<",
         ]
         assert sorted(order, key=page.index) == order
-        below = served.get("/folder/a")
+        below = server.get("/folder/a")
         assert '/folder/a/b/c">b/c<' in below
         assert "next" not in below
         repo.commit({f"many/{number}.md": "# M\n" for number in range(60)}, "Many")
-        assert ">Deep<" not in served.get("/")
+        assert ">Deep<" not in server.get("/")
 
 
-def test_tasks_are_a_bar_and_words(served: Served) -> None:
-    page = served.get("/")
+def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
+    page = server.get("/")
     assert '<progress value="1" max="3" aria-label="Tasks done"></progress>' in page
     assert "1 of 3 tasks" in page
     assert "2 of 2 tasks" in page
 
 
-def test_tags_beyond_a_few_are_counted(served: Served) -> None:
-    page = served.get("/")
+def test_additional_tags_are_counted(server: PageServer) -> None:
+    page = server.get("/")
     assert all(f'<span class="tag">{one}</span>' in page for one in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
     assert "and 2 more" in page
 
 
-def test_what_cannot_be_read_is_listed_with_its_reason(served: Served) -> None:
-    assert "is a pointer of Git LFS" in served.get("/")
+def test_unreadable_document_is_listed_with_its_reason(server: PageServer) -> None:
+    assert "is a pointer of Git LFS" in server.get("/")
 
 
-def test_a_title_is_text(served: Served) -> None:
-    page = served.get("/folder/guides")
+def test_title_is_escaped(server: PageServer) -> None:
+    page = server.get("/folder/guides")
     assert "Set up &amp; &lt;run&gt;" in page
     assert "<run>" not in page
 
 
-def test_odd_names_lead_where_they_should(served: Served) -> None:
-    page = served.get("/folder/a%20folder")
+def test_special_characters_in_names_are_encoded_in_links(server: PageServer) -> None:
+    page = server.get("/folder/a%20folder")
     assert 'href="/doc/a%20folder/50%25%20%231%3F.md"' in page
-    assert ">handbook</a>" in page  # the way back
+    assert ">handbook</a>" in page  # the link to the parent folder
 
 
-def test_open_tasks_are_listed_from_everywhere_below(served: Served) -> None:
-    page = served.get("/?tasks=open")
+def test_open_tasks_include_all_subfolders(server: PageServer) -> None:
+    page = server.get("/?tasks=open")
     assert "/doc/plan.md" in page
     assert "/doc/guides/deep/only.md" in page
     assert "/doc/done.md" not in page
     assert "/doc/text.md" not in page
-    below = served.get("/folder/guides?tasks=open")
+    below = server.get("/folder/guides?tasks=open")
     assert "/doc/guides/deep/only.md" in below
     assert "/doc/plan.md" not in below
 
 
-def test_where_all_is_done_the_page_says_so(served: Served) -> None:
-    assert "All tasks are completed" in served.get("/folder/many?tasks=open")
+def test_folder_without_open_tasks_has_a_message(server: PageServer) -> None:
+    assert "All tasks are completed" in server.get("/folder/many?tasks=open")
 
 
-def test_a_folder_goes_on_for_pages(served: Served) -> None:
-    first, last = served.get("/folder/many"), served.get("/folder/many?page=3")
+def test_large_folder_is_paged(server: PageServer) -> None:
+    first, last = server.get("/folder/many"), server.get("/folder/many?page=3")
     assert 'href="/folder/many?page=2"' in first
     assert first.count('href="/doc/') == 100
     assert "Previous" not in first
     assert last.count('href="/doc/') == 5
     assert 'href="/folder/many?page=2"' in last
     assert "Next</a>" not in last
-    assert "Nothing on this page" in served.get("/folder/many?page=9")
+    assert "Nothing on this page" in server.get("/folder/many?page=9")
 
 
 @loop_over("page", ["0", "-1", "x", "9" * 30, "²", ""])
-def test_a_page_that_is_no_number_is_the_first(served: Served, page: str) -> None:
-    assert "Number 0<" in served.client.get("/folder/many", params={"page": page}).text
+def test_invalid_page_number_shows_the_first_page(server: PageServer, page: str) -> None:
+    assert "Number 0<" in server.client.get("/folder/many", params={"page": page}).text
 
 
-def test_the_past_is_read_and_kept_in_links(served: Served) -> None:
-    page = served.get("/?ref=HEAD~2")
+def test_library_at_a_ref_links_to_the_ref(server: PageServer) -> None:
+    page = server.get("/?ref=HEAD~2")
     assert 'href="/doc/plan.md?ref=HEAD~2"' in page
     assert "many" not in page
     assert "1 of 1 task" in page
     assert "This is the state at" in page
-    assert "data-version" not in page  # what is past does not change
+    assert "data-version" not in page  # a past state has no live updates
 
 
-def test_a_ref_that_is_not_there_is_an_error_with_a_fix(served: Served) -> None:
-    page = served.get("/?ref=nowhere", 404)
+def test_missing_ref_is_an_error_page(server: PageServer) -> None:
+    page = server.get("/?ref=nowhere", 404)
     assert "nowhere" in page
     assert "<h1>" in page
 
@@ -160,35 +160,35 @@ def test_a_ref_that_is_not_there_is_an_error_with_a_fix(served: Served) -> None:
     [("guide", 404), ("many/none", 404), ("%2e%2e/x", 400), ("a%00b", 400), ("x" * 5000, 400)],
     ids=["near", "unknown", "dots", "nul", "long"],
 )
-def test_a_folder_that_is_not_there(served: Served, path: str, status: int) -> None:
-    page = served.get(f"/folder/{path}", status)
+def test_missing_folder_suggests_similar_ones(server: PageServer, path: str, status: int) -> None:
+    page = server.get(f"/folder/{path}", status)
     assert ('href="/folder/guides"' in page) == (path == "guide")
 
 
-def test_the_last_change_names_who_and_when(repo: Repo, served: Served) -> None:
-    page = served.get("/")
+def test_last_change_has_author_and_commit(repo: Repo, server: PageServer) -> None:
+    page = server.get("/")
     assert '<span class="by">Ada</span>' in page
-    changed = LastChanges().of(served.workspace.snapshot())
+    changed = LastChanges().of(server.workspace.snapshot())
     assert changed["many/000.md"] == repo.head()
     assert changed["done.md"] == repo.git("rev-parse", "HEAD~1").strip()
     assert changed["plan.md"] == repo.git("rev-parse", "HEAD~2").strip()
 
 
-def test_last_changes_follow_the_branch(tmp_path: Path) -> None:
+def test_last_changes_update_with_the_branch(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
-    with serving(repo.path) as served:
+    with serve_pages(repo.path) as server:
         last = LastChanges()
-        first = last.of(served.workspace.snapshot())
+        first = last.of(server.workspace.snapshot())
         commit = repo.commit({"README.md": "# Example\n\nOther.\n"})
-        after = last.of(served.workspace.snapshot())
+        after = last.of(server.workspace.snapshot())
         assert after == {**first, "README.md": commit}
-        assert after == LastChanges().of(served.workspace.snapshot())
+        assert after == LastChanges().of(server.workspace.snapshot())
         repo.git("reset", "-q", "--hard", "HEAD~1")
-        assert last.of(served.workspace.snapshot()) == first
+        assert last.of(server.workspace.snapshot()) == first
 
 
 @loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
-def test_a_commit_of_any_time_is_shown(tmp_path: Path, time: int) -> None:
+def test_commit_with_extreme_time_is_shown(tmp_path: Path, time: int) -> None:
     repo = normal(tmp_path / "r")
     repo.write({"late.md": "# Late\n"})
     repo.git("add", "late.md")
@@ -197,44 +197,44 @@ def test_a_commit_of_any_time_is_shown(tmp_path: Path, time: int) -> None:
     repo.write({"commit": f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nLate\n"})
     id = repo.git("hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
     repo.git("update-ref", "refs/heads/main", id)
-    with serving(repo.path) as served:
+    with serve_pages(repo.path) as server:
         for url in ("/", "/doc/late.md", "/history/late.md", "/blame/late.md", "/commit/HEAD"):
-            assert ("1 Jan 1970" if time == 0 else "31 Dec 9999") in served.get(url)
+            assert ("1 Jan 1970" if time == 0 else "31 Dec 9999") in server.get(url)
 
 
-def test_nothing_is_committed_yet(tmp_path: Path) -> None:
-    with serving(unborn(tmp_path / "new").path) as served:
-        page = served.get("/")
+def test_empty_repository_shows_first_steps(tmp_path: Path) -> None:
+    with serve_pages(unborn(tmp_path / "new").path) as server:
+        page = server.get("/")
         assert "There is no document yet" in page
         assert "git commit" in page
 
 
-def test_no_document_is_committed_yet(tmp_path: Path) -> None:
-    with serving(normal(tmp_path / "new", {"a.txt": "text"}).path) as served:
-        assert "There is no document yet" in served.get("/")
+def test_repository_without_documents_shows_first_steps(tmp_path: Path) -> None:
+    with serve_pages(normal(tmp_path / "new", {"a.txt": "text"}).path) as server:
+        assert "There is no document yet" in server.get("/")
 
 
-def test_a_document_over_the_limit_is_listed(tmp_path: Path) -> None:
+def test_document_over_the_limit_is_listed(tmp_path: Path) -> None:
     files = {"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "# Big\n" + "x" * 2000}
-    with serving(normal(tmp_path / "r", files).path) as served:
-        page = served.get("/")
+    with serve_pages(normal(tmp_path / "r", files).path) as server:
+        page = server.get("/")
         assert "big.md" in page
         assert 'class="reason"' in page
 
 
-def test_the_tasks_of_a_very_large_document_are_counted_by_their_lines(tmp_path: Path) -> None:
+def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
     tasks = "- [ ] One\n  1. [x] Two\n\nno [ ] task\n"
     files = {"big.md": "# Big\n\n" + tasks + "\n" + "word " * 200_001, "small.md": "# Small\n\n" + tasks}
-    with serving(normal(tmp_path / "r", files).path) as served:
-        snapshot = served.workspace.snapshot()
-        of = served.site.summaries.of
+    with serve_pages(normal(tmp_path / "r", files).path) as server:
+        snapshot = server.workspace.snapshot()
+        of = server.site.summaries.of
         assert of(snapshot, "big.md")[1:3] == of(snapshot, "small.md")[1:3] == (2, 1)
 
 
-def test_reading_ahead_ends_with_the_site(repo: Repo) -> None:
+def test_reading_ahead_stops_when_closed(repo: Repo) -> None:
     summaries = Summaries()
-    with serving(repo.path) as served:
-        snapshot = served.workspace.snapshot()
+    with serve_pages(repo.path) as server:
+        snapshot = server.workspace.snapshot()
         summaries.read_ahead(snapshot)
         summaries.close()
         assert summaries.of(snapshot, "plan.md").open == 2

@@ -1,4 +1,4 @@
-"""The pages of proposals over a real repository, asked for by people with tokens and without."""
+"""The pages of proposals over a real repository, for callers with and without a person's token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from docyard.caller import Caller
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
-from tests.docyard.web.serving import CSRF, Read
+from tests.docyard.web.page_server import CSRF, ParsedPage
 from tests.workspace.proposals.actions.scene import Scene
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
@@ -27,7 +27,7 @@ _KEY = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
 class Pages:
-    """The pages of a scene. `as_person` is whose token is shown; None for the server's own."""
+    """The pages of a scene. `as_person` is the owner of the token; None for the server's token."""
 
     def __init__(self, scene: Scene, *, read_only: bool = False) -> None:
         self.scene = scene
@@ -51,47 +51,47 @@ class Pages:
         self.written += 1
 
     def get(self, url: str, status: int = 200) -> str:
-        """A page, which is sound HTML."""
+        """Return a page after checking its HTML."""
         response = self.client.get(url)
         assert response.status_code == status, (url, response.status_code, response.text[:2000])
-        return sound(response)
+        return check_html(response)
 
     def show(self, one: Proposal, part: str = "", status: int = 200) -> str:
-        """A page of a proposal: `changes?view=inline`, say."""
+        """Return a page of a proposal, such as `changes?view=inline`."""
         return self.get(f"/proposals/{one.id}" + (f"/{part}" if part else ""), status)
 
     def post(self, one: Proposal, act: str, *, key: str = "", **fields: str) -> Response:
-        """What a form of a page sends; with a key of its own unless one is given."""
+        """Send a form of the page, with a new key unless one is given."""
         if not key:
             key = _KEY.findall(self.client.get(f"/proposals/{one.id}").text)[0]
         return self.client.post(f"/proposals/{one.id}/{act}", data={"csrf": CSRF, "key": key, **fields})
 
-    def does(self, one: Proposal, act: str, **fields: str) -> str:
-        """Posts what succeeds, and gives where the browser is sent."""
+    def submit(self, one: Proposal, act: str, **fields: str) -> str:
+        """Send a form that must succeed; return the target of the redirect."""
         response = self.post(one, act, **fields)
         assert response.status_code == 303, (response.status_code, text_of(response.text))
         return str(response.headers["location"])
 
-    def refused(self, one: Proposal, act: str, status: int, **fields: str) -> str:
-        """Posts what is refused, and gives the page that says so."""
+    def submit_refused(self, one: Proposal, act: str, status: int, **fields: str) -> str:
+        """Send a form that must be refused; return the page."""
         response = self.post(one, act, **fields)
         assert response.status_code == status, (response.status_code, text_of(response.text))
-        return sound(response)
+        return check_html(response)
 
-    def now(self, one: Proposal) -> Proposal:
-        """A proposal as it is by now."""
-        return self.scene.proposing.find(one.id)
+    def reload(self, one: Proposal) -> Proposal:
+        """Return the current state of a proposal."""
+        return self.scene.proposal_actions.find(one.id)
 
 
 def pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
-    """The pages of a new scene."""
+    """Return the pages of a new scene."""
     return Pages(Scene(path / "repo", settings), read_only=read_only)
 
 
-def sound(response: Response) -> str:
-    """The HTML of an answer: nested as it should be, with one h1, and nothing that a policy would stop."""
+def check_html(response: Response) -> str:
+    """Return the HTML of a response after checking its nesting, its h1, its ids and its inline code."""
     html = response.text
-    read = Read(html)
+    read = ParsedPage(html)
     assert read.wrong == []
     assert len(read.all("h1")) == 1
     for name, attributes in read.elements:
@@ -103,6 +103,6 @@ def sound(response: Response) -> str:
 
 
 def text_of(html: str) -> str:
-    """What a page says, in one line."""
+    """Return the text of a page in one line."""
     main = html.partition("<main")[2] or html
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())

@@ -1,4 +1,4 @@
-"""What a page shows of a forge: the link of a pull request, or why there is none."""
+"""Pull requests on pages: the link, or the error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from html import unescape
 import pytest
 
 from docyard.forges.pull_request_report import build_announcer
-from tests.docyard.forges.joined import Joined, joined
+from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from tests.docyard.web.proposals.pages import Pages, sound, text_of
-from tests.docyard.web.serving import CSRF
+from tests.docyard.web.page_server import CSRF
+from tests.docyard.web.proposals.pages import Pages, check_html, text_of
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
 
@@ -20,31 +20,31 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
-    with joined("github", tmp_path_factory.mktemp("joined")) as made:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
+    with open_forge_scene("github", tmp_path_factory.mktemp("joined")) as made:
         made.workspace.announcer = build_announcer(made.workspace, made.access, Access)
         yield made
 
 
 @pytest.fixture
-def forge_pages(here: Joined) -> Pages:
+def forge_pages(here: ForgeScene) -> Pages:
     here.local.faults.clear()
     return Pages(here)
 
 
-def test_a_submission_shows_its_pull_request_or_why_there_is_none(here: Joined, forge_pages: Pages) -> None:
+def test_submission_shows_pull_request_or_error(here: ForgeScene, forge_pages: Pages) -> None:
     one = here.open("Say more")
     here.append(one.id, "More.", here.page())
     here.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
-    refused = forge_pages.refused(one, "submit", 502)
+    refused = forge_pages.submit_refused(one, "submit", 502)
     assert "It was submitted, but its pull request was not opened" in text_of(refused)
     assert "DOCYARD_FORGE_TOKEN" in text_of(refused)
     assert "Submit it again" in text_of(refused)
     assert PASSWORD not in refused
     assert "<b>is bad" not in refused
-    assert forge_pages.now(one).state is ProposalState.OPEN
+    assert forge_pages.reload(one).state is ProposalState.OPEN
     assert "Pull request" not in forge_pages.show(one)
-    forge_pages.does(one, "submit")
+    forge_pages.submit(one, "submit")
     (there,) = [each for each in here.local.state.pull_requests if each.head == one.content.branch]
     shown = forge_pages.show(one)
     assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
@@ -52,9 +52,7 @@ def test_a_submission_shows_its_pull_request_or_why_there_is_none(here: Joined, 
 
 
 @pytest.mark.parametrize("is_well", [True, False], ids=["well", "failing"])
-def test_a_section_that_is_edited_and_proposed_is_announced_too(
-    here: Joined, forge_pages: Pages, is_well: bool
-) -> None:
+def test_proposed_edit_opens_a_pull_request(here: ForgeScene, forge_pages: Pages, is_well: bool) -> None:
     url = f"/edit/{here.page()}?section=use"
     html = forge_pages.client.get(url).text
     named = re.findall(r'name="(base|key)" value="([^"]*)"', html)
@@ -68,6 +66,6 @@ def test_a_section_that_is_edited_and_proposed_is_announced_too(
         assert answer.status_code == 303
         return
     assert answer.status_code == 502
-    told = text_of(sound(answer))
-    assert "It was submitted, but its pull request was not opened" in told
-    assert "What you wrote" not in told
+    shown = text_of(check_html(answer))
+    assert "It was submitted, but its pull request was not opened" in shown
+    assert "Your text" not in shown

@@ -1,4 +1,4 @@
-"""Which secret is shown to which remote, and from which files none is read."""
+"""Credentials: the secret that each remote receives, and the files that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = (
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A credential file as it should be."""
+    """Return a valid credential file."""
     path = tmp_path / "credentials"
     path.write_text(LINES)
     path.chmod(0o600)
@@ -37,18 +37,18 @@ def file(tmp_path: Path) -> Path:
         ("https://ada:own@docs.example/x", ("ada", "own")),
     ],
 )
-def test_the_file_is_by_host(url: str, login: tuple[str, str] | None, file: Path) -> None:
+def test_credential_file_is_matched_by_host(url: str, login: tuple[str, str] | None, file: Path) -> None:
     assert Access(file=file).login(parse_remote_url(url), ()) == login
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o660])
-def test_a_file_that_others_can_open_is_not_used(mode: int, file: Path) -> None:
+def test_credential_file_open_to_others_is_refused(mode: int, file: Path) -> None:
     file.chmod(mode)
     with pytest.raises(UnsafeCredentials, match="others"):
         Access(file=file).login(parse_remote_url("https://docs.example/x"), ())
 
 
-def test_a_file_in_the_repository_is_not_used(file: Path, tmp_path: Path) -> None:
+def test_credential_file_in_repository_is_refused(file: Path, tmp_path: Path) -> None:
     link = tmp_path.parent / f"{tmp_path.name}-link"
     link.symlink_to(file)
     for path in (file, link):
@@ -56,14 +56,14 @@ def test_a_file_in_the_repository_is_not_used(file: Path, tmp_path: Path) -> Non
             Access(file=path).login(parse_remote_url("https://docs.example/x"), (tmp_path,))
 
 
-def test_no_file_and_a_folder(tmp_path: Path) -> None:
+def test_missing_credential_file_is_ignored_and_folder_refused(tmp_path: Path) -> None:
     address = parse_remote_url("https://docs.example/x")
     assert Access(file=tmp_path / "none").login(address, ()) is None
     with pytest.raises(UnsafeCredentials):
         Access(file=tmp_path).login(address, ())
 
 
-def test_a_token_for_any_remote_and_for_a_forge() -> None:
+def test_forge_token_is_sent_only_to_its_host() -> None:
     access = Access(token="any", forge_tokens={"github.com": "theirs"})
     assert access.login(parse_remote_url("https://docs.example/x"), ()) == ("git", "any")
     forge = Access(forge_tokens={"github.com": "theirs"})

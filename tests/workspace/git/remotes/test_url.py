@@ -1,4 +1,4 @@
-"""URLs of remotes: how each is reached, and that no secret and no path of this machine is shown."""
+"""URLs of remotes: their transports, and that no secret and no local path is shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, p
         ("http://[::1]:80/x", "http", "::1", None, None, "http://[::1]:80/x"),
     ],
 )
-def test_addresses(
+def test_remote_url_is_parsed(
     url: str, transport: str, host: str, user: str | None, password: str | None, bare: str
 ) -> None:
     assert parse_remote_url(url) == RemoteUrl(Transport(transport), bare, host, user, password)
@@ -57,13 +57,13 @@ def test_addresses(
         "javascript://h/x",
     ],
 )
-def test_what_is_not_spoken_is_refused_without_showing_it(url: str) -> None:
+def test_unsupported_url_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(UnsupportedRemote) as caught:
         parse_remote_url(url)
     assert "id" not in caught.value.message.split()
 
 
-def test_a_token_is_not_sent_where_it_can_be_read() -> None:
+def test_unencrypted_remote_url_is_not_private() -> None:
     assert not parse_remote_url("http://docs.example/x").is_private
     assert not parse_remote_url("http://127.0.0.1.docs.example/x").is_private
     assert parse_remote_url("http://127.0.0.1:8080/x").is_private
@@ -71,25 +71,25 @@ def test_a_token_is_not_sent_where_it_can_be_read() -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_an_address_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     for url in (text, f"https://{text}", f"ssh://{text}/x", f"https://ada:{text}@h/x"):
         try:
             address = parse_remote_url(url)
         except UnsupportedRemote:
             continue
-        assert address.shown().isprintable()
+        assert address.format_redacted().isprintable()
 
 
 @given(st.text("abcdef0123456789", min_size=12, max_size=30), st.text(max_size=40))
-def test_no_secret_in_what_is_printed(secret: str, rest: str) -> None:
+def test_printed_texts_contain_no_secret(secret: str, rest: str) -> None:
     address = parse_remote_url(f"https://ada:{secret}@h.example/x")
     assert secret not in repr(address)
-    said = f"{rest} https://ada:{secret}@h.example/x {secret} \x1b[1m{rest}"
-    assert secret not in clean_message(said, (secret,)).replace(clean_message(rest), "")
-    assert clean_message(said, (secret,)).isprintable()
+    message = f"{rest} https://ada:{secret}@h.example/x {secret} \x1b[1m{rest}"
+    assert secret not in clean_message(message, (secret,)).replace(clean_message(rest), "")
+    assert clean_message(message, (secret,)).isprintable()
 
 
-def test_words_are_cleaned() -> None:
+def test_remote_message_is_cleaned() -> None:
     assert clean_message("no \x1b[31mway\x1b[0m\r\nout\x07.") == "no way out"
     assert (
         clean_message("failed to resolve path '/home/ada/docs': gone")

@@ -38,11 +38,11 @@ class Scene:
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @property
-    def proposing(self) -> ProposalActions:
-        return self.workspace.proposing()
+    def proposal_actions(self) -> ProposalActions:
+        return self.workspace.proposal_actions()
 
     def person(self, name: str = "bea") -> Actor:
-        """Someone with a token, which is made when the person is first asked for."""
+        """Return a person with a token, which is created at the first call."""
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key(name) is None:
             tokens.add(name, name.title(), f"{name}@example.org")
@@ -51,30 +51,30 @@ class Scene:
         return ADA._replace(person=known.person)
 
     def open(self, title: str = "Say more", **options: object) -> Proposal:
-        return self.proposing.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
+        return self.proposal_actions.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
 
     def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
-        """Write to a proposal, as an agent does."""
-        return write(self.proposing.open_branch(name), text, file, slug)
+        """Write to a proposal as an agent."""
+        return write(self.proposal_actions.open_branch(name), text, file, slug)
 
     def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
         """Write to the served branch."""
         return write(self.workspace, text, file, slug)
 
     def proposed(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
-        """A proposal that appends to a section, submitted."""
+        """Return a submitted proposal that appends to a section."""
         proposal = self.open()
         self.append(proposal.id, text, file, slug)
-        return self.proposing.submit(proposal.id, AGENT).proposal
+        return self.proposal_actions.submit(proposal.id, AGENT).proposal
 
     def propose(
         self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
     ) -> ProposedWrite:
-        """Write directly what becomes a proposal."""
-        return self.proposing.propose([append(text, file, slug)], AGENT, mode=Mode.EACH)
+        """Make a direct write that becomes a proposal."""
+        return self.proposal_actions.propose([append(text, file, slug)], AGENT, mode=Mode.EACH)
 
     def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
-        return self.proposing.review(proposal.id, self.person(by), ReviewDecision.APPROVE).proposal
+        return self.proposal_actions.review(proposal.id, self.person(by), ReviewDecision.APPROVE).proposal
 
     def show(self, path: str, at: str = "main") -> str:
         return self.repo.git("show", f"{at}:{path}")
@@ -83,7 +83,7 @@ class Scene:
         return self.repo.git("log", *arguments).splitlines()
 
     def check_sound(self) -> None:
-        """Nothing is left over, nothing is damaged, and the files are those of the branch."""
+        """Check that the repository is intact and the working tree is clean."""
         assert self.repo.fsck() == ""
         assert self.repo.status() == ""
 

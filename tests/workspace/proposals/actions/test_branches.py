@@ -1,4 +1,4 @@
-"""What happens to a proposal's branch, or its target's, beside Docyard; and several who act at once."""
+"""Changes of branches with Git, and parallel actions on proposals."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo", RULE)
 
 
-def test_a_branch_that_is_deleted(scene: Scene) -> None:
+def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
     proposal = scene.proposed()
-    writer = scene.proposing.open_branch(proposal.id)
-    scene.proposing.comment(proposal.id, ADA, "Why?", file="guide.md")
+    writer = scene.proposal_actions.open_branch(proposal.id)
+    scene.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
     scene.repo.git("branch", "-D", proposal.content.branch)
-    gone = scene.proposing.find(proposal.id)
-    assert (gone.state, len(gone.content.threads)) == (ProposalState.GONE, 1)
+    deleted = scene.proposal_actions.find(proposal.id)
+    assert (deleted.state, len(deleted.content.threads)) == (ProposalState.GONE, 1)
     for act in (
-        scene.proposing.merge,
-        scene.proposing.refresh,
-        scene.proposing.submit,
-        scene.proposing.reopen,
+        scene.proposal_actions.merge,
+        scene.proposal_actions.refresh,
+        scene.proposal_actions.submit,
+        scene.proposal_actions.reopen,
     ):
         with pytest.raises(ProposalEnded) as ended:
             act(proposal.id, AGENT)
@@ -59,44 +59,44 @@ def test_a_branch_that_is_deleted(scene: Scene) -> None:
     with pytest.raises(BranchNotFound):
         write(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in scene.workspace.git.branches()
-    assert scene.proposing.comment(proposal.id, ADA, "Where is it?").is_new
-    assert scene.proposing.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
-    scene.proposing.open_branch(scene.open().id)
+    assert scene.proposal_actions.comment(proposal.id, ADA, "Where is it?").is_new
+    assert scene.proposal_actions.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
+    scene.proposal_actions.open_branch(scene.open().id)
     scene.repo.git("branch", proposal.content.branch, str(proposal.tip))
-    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
+    assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
 
 
-def test_a_branch_that_is_rebased_below_a_comment(scene: Scene) -> None:
+def test_amended_branch_with_comment_is_rewritten(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
-    scene.proposing.comment(proposal.id, scene.person(), "Why?")
+    scene.proposal_actions.comment(proposal.id, scene.person(), "Why?")
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
     scene.repo.git("checkout", "-q", "main")
-    assert scene.proposing.find(proposal.id).is_rewritten
+    assert scene.proposal_actions.find(proposal.id).is_rewritten
 
 
-def test_a_branch_that_is_rebased(scene: Scene) -> None:
+def test_rebased_branch_voids_approval(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     scene.write("Meanwhile.")
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("rebase", "-q", "main")
     scene.repo.git("checkout", "-q", "main")
-    rewritten = scene.proposing.find(proposal.id)
+    rewritten = scene.proposal_actions.find(proposal.id)
     assert rewritten.is_rewritten
     assert rewritten.state is ProposalState.OPEN
     assert len(rewritten.reviews) == 1
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
     scene.approve(rewritten)
-    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
-def test_a_branch_that_is_checked_out(scene: Scene) -> None:
+def test_checked_out_proposal_branch_is_writable(scene: Scene) -> None:
     proposal = scene.proposed()
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.write({"notes.md": "# Mine\n"})
-    # It is served now, and what it asks its target is not asked of it.
+    # The proposal's branch is served now, so the rules of its target do not apply to direct writes.
     assert scene.write("By hand.", "specs/api.md", "calls").is_committed
     scene.append(proposal.id, "By an agent.")
     assert "By an agent." in (scene.repo.path / "guide.md").read_text()
@@ -104,32 +104,36 @@ def test_a_branch_that_is_checked_out(scene: Scene) -> None:
     with pytest.raises(InvalidTarget):
         scene.open()
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
 
 
-def test_where_nothing_can_be_proposed(scene: Scene, tmp_path: Path) -> None:
+def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -> None:
     proposal = scene.open()
     for branch in (proposal.content.branch, "docyard/discussion"):
         served = Workspace.open(scene.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):
-            served.proposing().open("Title", "", AGENT)
+            served.proposal_actions().open("Title", "", AGENT)
     reader = Workspace.open(scene.repo.path, read_only=True)
-    assert reader.proposing().find(proposal.id).id == proposal.id
-    for act in (reader.proposing().submit, reader.proposing().merge, reader.proposing().refresh):
+    assert reader.proposal_actions().find(proposal.id).id == proposal.id
+    for act in (
+        reader.proposal_actions().submit,
+        reader.proposal_actions().merge,
+        reader.proposal_actions().refresh,
+    ):
         with pytest.raises(ReadOnly):
             act(proposal.id, AGENT)
     with pytest.raises(ReadOnly):
-        reader.proposing().open("Title", "", AGENT)
+        reader.proposal_actions().open("Title", "", AGENT)
     scene.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
         scene.open()
     unborn = repositories.unborn(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
-        Workspace.open(unborn.path).proposing().open("Title", "", AGENT)
-    assert len(scene.proposing.list_all()) == 1
+        Workspace.open(unborn.path).proposal_actions().open("Title", "", AGENT)
+    assert len(scene.proposal_actions.list_all()) == 1
 
 
-def test_where_commits_must_be_signed(scene: Scene) -> None:
+def test_required_signatures_refuse_all_actions(scene: Scene) -> None:
     proposal = scene.proposed()
     scene.repo.git("config", "commit.gpgsign", "true")
     before = scene.log("--all", "--format=%H")
@@ -137,8 +141,8 @@ def test_where_commits_must_be_signed(scene: Scene) -> None:
     acts: list[Callable[[], object]] = [
         scene.open,
         scene.propose,
-        lambda: scene.proposing.comment(proposal.id, AGENT, "Why?"),
-        lambda: scene.proposing.close(proposal.id, AGENT),
+        lambda: scene.proposal_actions.comment(proposal.id, AGENT, "Why?"),
+        lambda: scene.proposal_actions.close(proposal.id, AGENT),
     ]
     for act in acts:
         with pytest.raises(SigningRequired):
@@ -146,20 +150,20 @@ def test_where_commits_must_be_signed(scene: Scene) -> None:
     assert (scene.log("--all", "--format=%H"), scene.repo.git("branch")) == (before, branches)
 
 
-def test_another_target_than_the_served_one(scene: Scene) -> None:
+def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     scene.repo.git("branch", "stable")
     stable = Workspace.open(scene.repo.path, branch="stable", durable=False)
-    proposal = stable.proposing().open("Mend it", "", AGENT)
-    scene.append(proposal.id, "Mended.")
+    proposal = stable.proposal_actions().open("Fix it", "", AGENT)
+    scene.append(proposal.id, "Fixed.")
     before = scene.repo.head()
-    merged = scene.proposing.merge(proposal.id, AGENT)
+    merged = scene.proposal_actions.merge(proposal.id, AGENT)
     assert (scene.repo.head(), stable.tip()) == (before, merged.commit)
     with pytest.raises(Protected):
         write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
-    later = stable.proposing().open("Mend more", "", AGENT)
+    later = stable.proposal_actions().open("Fix more", "", AGENT)
     scene.append(later.id, "More.")
     scene.repo.git("branch", "-D", "stable")
-    for act in (scene.proposing.merge, scene.proposing.refresh):
+    for act in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
         with pytest.raises(BranchNotFound):
             act(later.id, AGENT)
 
@@ -168,43 +172,45 @@ def test_another_target_than_the_served_one(scene: Scene) -> None:
     ("target", "error"),
     [("../../x", InvalidTarget), ("a..b", InvalidTarget), ("no-such", BranchNotFound)],
 )
-def test_a_planted_target(scene: Scene, target: str, error: type[Exception]) -> None:
+def test_manually_committed_invalid_target_is_refused(
+    scene: Scene, target: str, error: type[Exception]
+) -> None:
     base = scene.repo.head()
     branch = f"proposals/{ID}"
     scene.repo.git("branch", branch)
-    said = EventLog(GitStore(scene.repo.path), durable=False)
-    said.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
+    log = EventLog(GitStore(scene.repo.path), durable=False)
+    log.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
     scene.append(ID, "Planted.")
-    assert scene.proposing.find(ID).content.target == target
-    for act in (scene.proposing.merge, scene.proposing.refresh):
+    assert scene.proposal_actions.find(ID).content.target == target
+    for act in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
         with pytest.raises(error):
             act(ID, AGENT)
     assert scene.repo.head() == base
 
 
 @loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
-def test_a_target_that_no_event_may_name(scene: Scene, target: str) -> None:
-    said = EventLog(GitStore(scene.repo.path), durable=False)
+def test_event_with_forbidden_target_is_refused(scene: Scene, target: str) -> None:
+    log = EventLog(GitStore(scene.repo.path), durable=False)
     with pytest.raises(InvalidEventText):
-        said.append(
+        log.append(
             ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.event_author, tool="t", client="c"
         )
 
 
-def test_a_fresh_clone_goes_on(scene: Scene, tmp_path: Path) -> None:
+def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     proposal = scene.proposed()
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
-    proposing = Workspace.open(clone.path, durable=False).proposing()
-    assert proposing.find(proposal.id).state is ProposalState.OPEN
-    write(proposing.open_branch(proposal.id), "From the clone.", "guide.md", "use")
-    merged = proposing.merge(proposal.id, AGENT)
+    proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
+    assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
+    write(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
+    merged = proposal_actions.merge(proposal.id, AGENT)
     assert merged.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
     assert clone.fsck() == clone.status() == ""
 
 
-def test_many_at_once(scene: Scene) -> None:
+def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
     numbers = range(8)
     errors: list[Exception] = []
 
@@ -212,15 +218,15 @@ def test_many_at_once(scene: Scene) -> None:
         try:
             proposal = scene.open(f"Proposal {number}")
             scene.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
-            scene.proposing.comment(proposal.id, ADA, f"Comment {number}.")
-            scene.proposing.merge(proposal.id, AGENT)
+            scene.proposal_actions.comment(proposal.id, ADA, f"Comment {number}.")
+            scene.proposal_actions.merge(proposal.id, AGENT)
         except Exception as error:
             errors.append(error)
 
     _together([lambda number=number: one(number) for number in numbers])  # type: ignore[misc]
-    # Two that add at one place say nothing of their order, so all may come in or be in conflict.
+    # Additions at one place have no order, so the merges may succeed or conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
-    found = scene.proposing.list_all()
+    found = scene.proposal_actions.list_all()
     assert sorted(one.content.title for one in found) == [f"Proposal {number}" for number in numbers]
     assert all(len(one.content.threads) == 1 for one in found)
     merged = [one for one in found if one.state is ProposalState.MERGED]
@@ -235,16 +241,16 @@ import sys
 from pathlib import Path
 from tests.workspace.proposals.actions.scene import AGENT
 from workspace.workspace import Workspace
-proposing = Workspace.open(Path(sys.argv[1]), durable=False).proposing()
+proposal_actions = Workspace.open(Path(sys.argv[1]), durable=False).proposal_actions()
 print(flush=True)
 sys.stdin.readline()
-acted = proposing.merge(sys.argv[2], AGENT)
+acted = proposal_actions.merge(sys.argv[2], AGENT)
 print(acted.is_new, acted.commit, acted.proposal.state.value)
 """
 
 
 @pytest.mark.process
-def test_two_processes_merge_at_once(scene: Scene) -> None:
+def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
     proposal = scene.proposed()
     command = [sys.executable, "-c", _MERGE, str(scene.repo.path), proposal.id]
     both = [
@@ -264,48 +270,50 @@ def test_two_processes_merge_at_once(scene: Scene) -> None:
     scene.check_sound()
 
 
-def test_a_write_between_judgement_and_merge_is_judged_again(scene: Scene) -> None:
+def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     other = Workspace.open(scene.repo.path, durable=False)
     waits = iter([True])
 
-    class Turn:
-        """The writer's turn, into which another comes just before."""
+    class WriterLock:
+        """A writer lock before which another process writes."""
 
         def __enter__(self) -> None:
             for _ in waits:
-                write(other.proposing().open_branch(proposal.id), "Unseen.", "specs/api.md", "calls")
+                write(other.proposal_actions().open_branch(proposal.id), "Unseen.", "specs/api.md", "calls")
 
         def __exit__(self, *_: object) -> None:
             pass
 
-    scene.workspace.turn = Turn()  # type: ignore[assignment]
+    scene.workspace.writer_lock = WriterLock()  # type: ignore[assignment]
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
     assert "Unseen." not in (scene.repo.path / "specs/api.md").read_text()
 
 
-def test_one_key_sent_twice_at_once(scene: Scene) -> None:
+def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
     found: list[object] = []
 
     def one() -> None:
         workspace = Workspace.open(scene.repo.path, durable=False)
-        found.append(workspace.proposing().open("Title", "", AGENT, request="key").id)
-        acted: ActionResult = workspace.proposing().comment(str(found[0]), AGENT, "Why?", request="why")
+        found.append(workspace.proposal_actions().open("Title", "", AGENT, request="key").id)
+        acted: ActionResult = workspace.proposal_actions().comment(
+            str(found[0]), AGENT, "Why?", request="why"
+        )
         found.append(len(acted.proposal.content.threads))
 
     _together([one] * 4)
     assert len(set(found)) == 2
     assert found.count(1) == 4
-    assert len(scene.proposing.list_all()) == 1
+    assert len(scene.proposal_actions.list_all()) == 1
 
 
-def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
+def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
     operations = [append("Free."), append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
-    proposal = scene.proposing.propose(operations, AGENT, mode=Mode.EACH).proposal
+    proposal = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH).proposal
     assert proposal is not None
     assert proposal.content.title == "Edit 2 documents: 2 changes"
     assert "Free." not in (scene.repo.path / "guide.md").read_text()
@@ -313,7 +321,7 @@ def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
 
 
 def full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
-    """Let commits to branches of a prefix fail at the commit point; a proposal's branch can be made."""
+    """Make commits to branches of a prefix fail; a proposal's branch can still be created."""
     move = BranchRef.move
 
     def refuse(ref: BranchRef, name: str) -> None:
@@ -347,7 +355,7 @@ def test_failed_event_removes_the_branch(
     scene.check_sound()
 
 
-def test_failed_event_keeps_a_branch_that_was_committed_to(
+def test_failed_event_preserves_branch_with_new_commits(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append_event = EventLog.append
@@ -358,7 +366,7 @@ def test_failed_event_keeps_a_branch_that_was_committed_to(
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:
-        scene.workspace.turn = threading.RLock()  # type: ignore[assignment]
+        scene.workspace.writer_lock = threading.RLock()  # type: ignore[assignment]
         patch.setattr(EventLog, "append", commit_then_fail)
         with pytest.raises(CannotWrite):
             scene.open(request="key")
@@ -366,10 +374,10 @@ def test_failed_event_keeps_a_branch_that_was_committed_to(
     assert proposal_refs(scene)
 
 
-def test_failed_event_keeps_a_branch_that_the_same_call_opened_meanwhile(
+def test_failed_event_preserves_branch_opened_by_parallel_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = Workspace.open(scene.repo.path, durable=False).proposing()
+    elsewhere = Workspace.open(scene.repo.path, durable=False).proposal_actions()
     append_event = EventLog.append
 
     def open_then_fail(*_: object, **__: object) -> None:
@@ -383,7 +391,7 @@ def test_failed_event_keeps_a_branch_that_the_same_call_opened_meanwhile(
     assert scene.open(request="key").state is ProposalState.DRAFT
 
 
-def test_branch_that_is_removed_before_its_event_opens_no_proposal(
+def test_branch_removed_before_its_event_opens_no_proposal(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append_event = EventLog.append
@@ -397,13 +405,11 @@ def test_branch_that_is_removed_before_its_event_opens_no_proposal(
         patch.setattr(EventLog, "append", remove_then_append)
         with pytest.raises(BranchNotFound):
             scene.open(request="key")
-    assert scene.proposing.list_all() == ()
+    assert scene.proposal_actions.list_all() == ()
     assert scene.open(request="key").state is ProposalState.DRAFT
 
 
-def test_direct_write_that_cannot_be_written_removes_the_branch(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         full_disk(patch, BRANCHES)
         with pytest.raises(CannotWrite, match="No space left"):
@@ -413,9 +419,7 @@ def test_direct_write_that_cannot_be_written_removes_the_branch(
     scene.check_sound()
 
 
-def test_failed_event_keeps_the_branch_of_a_direct_write(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_event_preserves_branch_of_direct_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         full_disk(patch, BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):

@@ -1,4 +1,4 @@
-"""What guards the served branch guards it against a proposal too; that of a proposal has the same guard."""
+"""Sync conflicts guard the served branch and the branches of proposals."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def fetched(scene: Scene, branch: str, tip: str) -> None:
-    """Another changed the guide on top of a commit, and pushed it."""
+    """Commit a change of another user on top of a commit, as if fetched."""
     scene.repo.git("checkout", "-q", "--detach", tip)
     theirs = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
     scene.repo.git("checkout", "-q", "main")
     scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", theirs)
 
 
-def test_a_merge_is_no_way_round_what_waits_for_a_decision(scene: Scene) -> None:
+def test_merge_into_branch_with_sync_conflict_is_refused(scene: Scene) -> None:
     tip = scene.repo.head()
     scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Ours.")}, "Ours")
     torn, free = scene.proposed("Mine."), scene.proposed("Mine.", "notes.md", "_preamble")
@@ -37,20 +37,20 @@ def test_a_merge_is_no_way_round_what_waits_for_a_decision(scene: Scene) -> None
         scene.write("More.", slug="use")
     before = scene.repo.head()
     with pytest.raises(SyncConflict):
-        scene.proposing.merge(torn.id, AGENT)
+        scene.proposal_actions.merge(torn.id, AGENT)
     assert scene.repo.head() == before
-    assert scene.proposing.merge(free.id, AGENT).proposal.state is ProposalState.MERGED
+    assert scene.proposal_actions.merge(free.id, AGENT).proposal.state is ProposalState.MERGED
     scene.check_sound()
 
 
-def test_a_proposal_that_waits_for_a_decision_is_not_written_to_there(scene: Scene) -> None:
+def test_write_to_proposal_section_with_sync_conflict_is_refused(scene: Scene) -> None:
     proposal = scene.open()
     tip = scene.repo.head()
-    branch = scene.proposing.open_branch(proposal.id)
+    branch = scene.proposal_actions.open_branch(proposal.id)
     operation = UpdateContent(file="guide.md", slug="use", content="Ours.")
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=tip)
     fetched(scene, proposal.content.branch, tip)
     with pytest.raises(SyncConflict):
         scene.append(proposal.id, "More.")
     scene.append(proposal.id, "More.", "notes.md", "_preamble")
-    assert len(scene.proposing.open_branch(proposal.id).guards) == 2
+    assert len(scene.proposal_actions.open_branch(proposal.id).guards) == 2

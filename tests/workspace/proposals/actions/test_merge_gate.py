@@ -1,4 +1,4 @@
-"""Nothing passes without what its rules ask for, whatever else is said."""
+"""No merge bypasses the requirements of its rules, for any events."""
 
 from __future__ import annotations
 
@@ -9,51 +9,62 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.policy.judged import ADA, AGENT, Check, by, ring, said, sealed, standing
-from tests.workspace.proposals.saying import COMMIT, OTHER_COMMIT
+from tests.workspace.policy.review_events import (
+    ADA,
+    AGENT,
+    Check,
+    author_of,
+    make_events,
+    make_keyring,
+    make_proposal,
+    sealed_review,
+)
+from tests.workspace.proposals.event_writer import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
 from workspace.policy.protection import GoverningRule
 from workspace.policy.tokens import KnownPerson, Person
 from workspace.proposals.actions.merge_gate import MergeEvaluation, find_blocker_for_actor, judge
 from workspace.proposals.events import Author, EventBody, KnownBy, ReviewDecision, Reviewed, Submitted
 
-TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org")
+TOKENS = make_keyring(
+    ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org"
+)
 ANA, LAPTOP, BEN, CID = (TOKENS.people[name] for name in ("ana", "laptop", "ben", "cid"))
 PASSED = [Check(name, True) for name in ALL_CHECKS]
 
 APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
-def judged(
+def evaluate(
     rules: Sequence[Protection],
-    *spoken: tuple[EventBody, Author],
+    *reviews: tuple[EventBody, Author],
     checks: Sequence[Check] = PASSED,
     own: frozenset[str] = frozenset(),
     opener: Author = AGENT,
 ) -> MergeEvaluation:
-    events = said(*spoken, opener=opener)
+    events = make_events(*reviews, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
-    return judge(standing(events), events, governed, checks, TOKENS, own)
+    return judge(make_proposal(events), events, governed, checks, TOKENS, own)
 
 
 def approval(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
-    return [(sealed(known), by(known)) for known in people]
+    return [(sealed_review(known), author_of(known)) for known in people]
 
 
 def codes(judgement: MergeEvaluation) -> list[str]:
     return [block.code for block in judgement.blockers]
 
 
-def test_without_a_rule_anyone_merges() -> None:
-    judgement = judged(())
+def test_without_rules_any_actor_may_merge() -> None:
+    judgement = evaluate(())
     assert (judgement.requirements, judgement.blockers) == ((), ())
     assert find_blocker_for_actor(judgement, None) is None
 
 
-def test_an_approval_and_a_person() -> None:
+def test_rule_requires_approval_and_person() -> None:
     rule = Protection()
-    assert codes(judged([rule])) == ["NEEDS_APPROVAL"]
-    judgement = judged([rule], *approval(ANA))
+    assert codes(evaluate([rule])) == ["NEEDS_APPROVAL"]
+    judgement = evaluate([rule], *approval(ANA))
     assert [demand.approved_by for demand in judgement.requirements] == [("ana",)]
     assert judgement.requirements[0].is_met
     assert find_blocker_for_actor(judgement, BEN.person) is None
@@ -62,8 +73,8 @@ def test_an_approval_and_a_person() -> None:
     assert block.code == "NEEDS_PERSON"
 
 
-def test_no_approvals_still_ask_for_a_person() -> None:
-    judgement = judged([Protection(approvals=0)])
+def test_rule_without_approvals_still_requires_person() -> None:
+    judgement = evaluate([Protection(approvals=0)])
     assert judgement.blockers == ()
     assert find_blocker_for_actor(judgement, ANA.person) is None
     assert (block := find_blocker_for_actor(judgement, None)) is not None
@@ -72,20 +83,20 @@ def test_no_approvals_still_ask_for_a_person() -> None:
 
 def test_two_tokens_of_one_person_are_one_approval() -> None:
     two = Protection(approvals=2)
-    assert codes(judged([two], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
-    assert codes(judged([two], *approval(ANA, BEN))) == []
+    assert codes(evaluate([two], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    assert codes(evaluate([two], *approval(ANA, BEN))) == []
     named = Protection(approvals=2, approvers=("ana", "laptop", "ben"))
-    assert codes(judged([named], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    assert codes(evaluate([named], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
 
 
-def test_only_those_who_are_named_count() -> None:
+def test_only_named_approvers_count() -> None:
     rule = Protection(approvers=("ana",))
-    assert codes(judged([rule], *approval(BEN))) == ["NEEDS_APPROVAL"]
-    assert codes(judged([rule], *approval(ANA))) == []
+    assert codes(evaluate([rule], *approval(BEN))) == ["NEEDS_APPROVAL"]
+    assert codes(evaluate([rule], *approval(ANA))) == []
 
 
-def test_a_named_approver_without_a_token_is_told_of() -> None:
-    judgement = judged([Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *approval(ANA))
+def test_approver_without_token_is_reported() -> None:
+    judgement = evaluate([Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *approval(ANA))
     [demand], [block] = judgement.requirements, judgement.blockers
     assert demand.unknown == ("zoe", "max")
     assert block.message == (
@@ -94,9 +105,13 @@ def test_a_named_approver_without_a_token_is_told_of() -> None:
     )
 
 
-def test_why_an_approval_does_not_count_is_said() -> None:
-    spoken = [*approval(CID), (sealed(ANA, commit=OTHER_COMMIT), by(ANA)), (sealed(BEN), by(ANA))]
-    [block] = judged([Protection()], *spoken, own=frozenset({"cid@example.org"})).blockers
+def test_blocker_lists_reasons_of_void_approvals() -> None:
+    reviews = [
+        *approval(CID),
+        (sealed_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
+        (sealed_review(BEN), author_of(ANA)),
+    ]
+    [block] = evaluate([Protection()], *reviews, own=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
         "and has 0; not counted are approvals "
         "without a seal that proves them, of another commit, of one's own work"
@@ -106,14 +121,14 @@ def test_why_an_approval_does_not_count_is_said() -> None:
 def test_every_rule_must_be_fulfilled() -> None:
     rules = [Protection(approvers=("ana",)), Protection(approvers=("ben",)), Protection(approvals=3)]
     found = [
-        len(judged(rules, *approval(*people)).blockers) for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
+        len(evaluate(rules, *approval(*people)).blockers) for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
     ]
     assert found == [2, 1, 0]
 
 
-def test_who_may_merge() -> None:
+def test_only_named_persons_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
-    judgement = judged(rules)
+    judgement = evaluate(rules)
     for known, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
         block = find_blocker_for_actor(judgement, known.person)
         assert (block and block.code) == code
@@ -129,15 +144,15 @@ def test_who_may_merge() -> None:
         [Check("links", False), *PASSED],
     ],
 )
-def test_a_check_that_failed_or_did_not_run_blocks(checks: list[Check]) -> None:
-    assert codes(judged([Protection()], *approval(ANA), checks=checks)) == ["CHECKS_FAILED"]
-    assert codes(judged([Protection(checks=())], *approval(ANA), checks=checks)) == []
+def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
+    assert codes(evaluate([Protection()], *approval(ANA), checks=checks)) == ["CHECKS_FAILED"]
+    assert codes(evaluate([Protection(checks=())], *approval(ANA), checks=checks)) == []
 
 
-def test_a_person_who_asks_for_changes_stops_all_a_client_only_clients() -> None:
-    asks = Reviewed(CHANGES, "", COMMIT)
-    for author, stops_people in [(ADA, True), (by(ANA), True), (AGENT, False)]:
-        judgement = judged((), (asks, author))
+def test_change_request_of_client_blocks_clients_only() -> None:
+    request = Reviewed(CHANGES, "", COMMIT)
+    for author, stops_people in [(ADA, True), (author_of(ANA), True), (AGENT, False)]:
+        judgement = evaluate((), (request, author))
         assert codes(judgement) == ["CHANGES_REQUESTED"]
         assert (find_blocker_for_actor(judgement, BEN.person) is not None) is stops_people
         assert (find_blocker_for_actor(judgement, None, is_client=False) is not None) is stops_people
@@ -145,11 +160,11 @@ def test_a_person_who_asks_for_changes_stops_all_a_client_only_clients() -> None
         assert find_blocker_for_actor(judgement, BEN.person, is_client=True) is not None
 
 
-def test_messages_are_bounded() -> None:
+def test_blocker_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
-    events = said((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
+    events = make_events((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
-    judgement = judge(standing(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset())
+    judgement = judge(make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset())
     assert all(len(block.message) < 400 for block in judgement.blockers)
 
 
@@ -172,69 +187,71 @@ def rules(draw: st.DrawFn) -> Protection:
     )
 
 
-class Spoken(NamedTuple):
-    """Words, who they are said to be of, and whether they are that person's own."""
+class ReviewEvent(NamedTuple):
+    """An event, its claimed author, and whether the author really wrote it."""
 
-    words: EventBody
+    body: EventBody
     author: Author
     is_genuine: bool = False
 
 
 @st.composite
-def speeches(draw: st.DrawFn) -> list[Spoken]:
-    found: list[Spoken] = []
+def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
+    found: list[ReviewEvent] = []
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.integers(0, 5)) == 0:
-            found.append(Spoken(Submitted(draw(COMMITS)), AGENT))
+            found.append(ReviewEvent(Submitted(draw(COMMITS)), AGENT))
             continue
         known, verdict, commit, mark = (draw(one) for one in (PEOPLE, VERDICTS, COMMITS, MARKS))
-        author = by(known)
-        earlier = [one for one in found if isinstance(one.words, Reviewed) and one.words.seal]
+        author = author_of(known)
+        earlier = [one for one in found if isinstance(one.body, Reviewed) and one.body.seal]
         match mark:
             case "genuine":
-                found.append(Spoken(sealed(known, verdict, commit), author, True))
+                found.append(ReviewEvent(sealed_review(known, verdict, commit), author, True))
             case "copied" if earlier:
                 found.append(draw(st.sampled_from(earlier))._replace(is_genuine=False))
             case "forged":
-                found.append(Spoken(Reviewed(verdict, "", commit, "ab" * 48), author))
+                found.append(ReviewEvent(Reviewed(verdict, "", commit, "ab" * 48), author))
             case "other proposal":
-                found.append(Spoken(sealed(known, verdict, commit, proposal="z7m2q9xb"), author))
+                found.append(ReviewEvent(sealed_review(known, verdict, commit, proposal="z7m2q9xb"), author))
             case "other commit":
-                found.append(Spoken(sealed(known, verdict, COMMIT, at=OTHER_COMMIT), author))
+                found.append(ReviewEvent(sealed_review(known, verdict, COMMIT, at=OTHER_COMMIT), author))
             case "other verdict":
-                found.append(Spoken(sealed(known, APPROVE, commit, on=CHANGES), author))
+                found.append(ReviewEvent(sealed_review(known, APPROVE, commit, on=CHANGES), author))
             case _:
                 author = author._replace(known_by=draw(st.sampled_from(KnownBy)))
-                found.append(Spoken(Reviewed(verdict, "", commit), author))
+                found.append(ReviewEvent(Reviewed(verdict, "", commit), author))
     return found
 
 
-def approving(spoken: Sequence[Spoken], owners: set[str]) -> dict[str, set[str]]:
-    """By person, the tokens whose approval of the commit stands: as one would say it."""
+def valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> dict[str, set[str]]:
+    """Return the tokens with a valid approval of the commit, by person, with a simple algorithm."""
     found: dict[str, set[str]] = {}
-    for words, author, is_genuine in spoken:
-        if not is_genuine or not isinstance(words, Reviewed) or words.verdict is ReviewDecision.COMMENT:
+    for body, author, is_genuine in reviews:
+        if not is_genuine or not isinstance(body, Reviewed) or body.verdict is ReviewDecision.COMMENT:
             continue
         tokens = found.setdefault(author.email.casefold(), set())
-        if words.verdict is CHANGES:
+        if body.verdict is CHANGES:
             tokens.clear()
         else:
             tokens.discard(author.label)
-            tokens |= {author.label} if words.commit == COMMIT else set()
+            tokens |= {author.label} if body.commit == COMMIT else set()
     return {address: tokens for address, tokens in found.items() if tokens and address not in owners}
 
 
 @given(
     policy=st.lists(rules(), min_size=1, max_size=3),
-    spoken=speeches(),
-    opener=st.sampled_from([AGENT, by(ANA), by(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]),
+    reviews=review_events(),
+    opener=st.sampled_from(
+        [AGENT, author_of(ANA), author_of(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
+    ),
     own=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed=st.sets(st.sampled_from(ALL_CHECKS)),
     person=st.none() | PEOPLE.map(lambda known: known.person),
 )
-def test_nothing_passes_without_what_the_rules_ask_for(
+def test_random_events_never_bypass_rules(
     policy: list[Protection],
-    spoken: list[Spoken],
+    reviews: list[ReviewEvent],
     opener: Author,
     own: set[str],
     passed: set[str],
@@ -242,23 +259,23 @@ def test_nothing_passes_without_what_the_rules_ask_for(
 ) -> None:
     owners = {address.casefold() for address in own}
     owners |= set() if opener.known_by is KnownBy.CLIENT else {opener.email.casefold()}
-    people = approving(spoken, owners)
-    lacking = [
+    people = valid_approvals(reviews, owners)
+    unmet_rules = [
         rule
         for rule in policy
         if sum(1 for tokens in people.values() if not rule.approvers or tokens & {*rule.approvers})
         < rule.approvals
     ]
-    judgement = judged(
+    judgement = evaluate(
         policy,
-        *((one.words, one.author) for one in spoken),
+        *((one.body, one.author) for one in reviews),
         checks=[Check(name, name in passed) for name in ALL_CHECKS],
         own=frozenset(own),
         opener=opener,
     )
-    assert codes(judgement).count("NEEDS_APPROVAL") == len(lacking)
+    assert codes(judgement).count("NEEDS_APPROVAL") == len(unmet_rules)
     if find_blocker_for_actor(judgement, person) is None:
         assert person is not None
-        assert not lacking
+        assert not unmet_rules
         assert all({*rule.checks} <= passed for rule in policy)
         assert all(not rule.merge or person.token in rule.merge for rule in policy)

@@ -1,4 +1,4 @@
-"""An approval covers what was reviewed: it is void where a merge would bring more under a rule."""
+"""An approval is void if a merge would put more text under a rule than was reviewed."""
 
 from __future__ import annotations
 
@@ -28,30 +28,32 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def approved(scene: Scene, *operations: Operation) -> Proposal:
-    proposed = scene.proposing.propose(list(operations), AGENT, mode=Mode.ALL).proposal
+    proposed = scene.proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL).proposal
     assert proposed is not None
-    scene.proposing.submit(proposed.id, AGENT)
+    scene.proposal_actions.submit(proposed.id, AGENT)
     proposal = scene.approve(proposed)
-    assert lacking(scene, proposal).blockers == ()
+    assert merge_requirements(scene, proposal).blockers == ()
     return proposal
 
 
-def lacking(scene: Scene, proposal: Proposal) -> MergeRequirements:
-    return scene.proposing.find_merge_blockers(proposal, scene.workspace.reviewing().preview(proposal))
+def merge_requirements(scene: Scene, proposal: Proposal) -> MergeRequirements:
+    return scene.proposal_actions.find_merge_blockers(
+        proposal, scene.workspace.proposal_reviews().preview(proposal)
+    )
 
 
 def check_not_merged(scene: Scene, proposal: Proposal) -> None:
-    """Something stands in the way of the proposal, and its merge is refused."""
+    """Check that the proposal has blockers, and that its merge is refused."""
     before = scene.repo.head()
-    assert lacking(scene, proposal).blockers != ()
+    assert merge_requirements(scene, proposal).blockers != ()
     with pytest.raises(WorkspaceError):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
     assert scene.repo.head() == before
 
 
 def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
-    """The approval does not hold, the difference is shown, and the merge is refused until a new approval."""
-    found = lacking(scene, proposal)
+    """Check that the approval is void, the difference is shown, and a new approval allows the merge."""
+    found = merge_requirements(scene, proposal)
     assert [block.code for block in found.blockers] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
     assert path in found.blockers[0].message
     assert set(found.void_reasons.values()) == {VoidReason.UNSEEN}
@@ -62,17 +64,17 @@ def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
     assert any(text in after for after in shown)
     before = scene.repo.head()
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
     assert scene.repo.head() == before
-    refreshed = scene.proposing.refresh(proposal.id, AGENT).proposal
-    assert [block.code for block in lacking(scene, refreshed).blockers] == ["NEEDS_APPROVAL"]
+    refreshed = scene.proposal_actions.refresh(proposal.id, AGENT).proposal
+    assert [block.code for block in merge_requirements(scene, refreshed).blockers] == ["NEEDS_APPROVAL"]
     scene.approve(refreshed)
-    scene.proposing.merge(proposal.id, scene.person())
+    scene.proposal_actions.merge(proposal.id, scene.person())
     assert text in scene.show(path)
     scene.check_sound()
 
 
-def test_direct_edit_of_a_document_that_the_proposal_moves_under_a_rule_voids_the_approval(
+def test_direct_edit_of_document_moved_under_rule_voids_approval(
     scene: Scene,
 ) -> None:
     proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
@@ -80,13 +82,13 @@ def test_direct_edit_of_a_document_that_the_proposal_moves_under_a_rule_voids_th
     check_void(scene, proposal, "specs/guide.md", "Unreviewed.")
 
 
-def test_direct_edit_of_a_document_that_gets_a_governed_type_voids_the_approval(scene: Scene) -> None:
+def test_direct_edit_of_document_with_new_governed_type_voids_approval(scene: Scene) -> None:
     proposal = approved(scene, SetMetadata(file="guide.md", metadata={"type": "runbook"}))
     scene.write("Unreviewed.", "guide.md", "use")
     check_void(scene, proposal, "guide.md", "Unreviewed.")
 
 
-def test_direct_move_of_a_document_that_gets_a_governed_type_voids_the_approval(scene: Scene) -> None:
+def test_direct_move_of_document_with_new_governed_type_voids_approval(scene: Scene) -> None:
     proposal = approved(scene, SetMetadata(file="guide.md", metadata={"type": "runbook"}))
     scene.workspace.write(
         [MoveDocument(file="guide.md", new_path="manual.md")], mode=Mode.ALL, tool="t", client="c"
@@ -95,24 +97,24 @@ def test_direct_move_of_a_document_that_gets_a_governed_type_voids_the_approval(
     check_void(scene, proposal, "manual.md", "Unreviewed.")
 
 
-def test_direct_edit_of_a_section_that_the_proposal_moves_under_a_rule_is_not_merged(scene: Scene) -> None:
+def test_direct_edit_of_section_moved_under_rule_blocks_merge(scene: Scene) -> None:
     move = MoveSection(file="guide.md", slug="use", to_file="specs/api.md")
     proposal = approved(scene, move)
     scene.write("Unreviewed.", "guide.md", "use")
     check_not_merged(scene, proposal)
 
 
-def test_undo_that_brings_a_document_back_under_a_rule_is_held_to_it(scene: Scene) -> None:
+def test_undo_restoring_document_under_rule_requires_approval(scene: Scene) -> None:
     out = approved(scene, MoveDocument(file="specs/api.md", new_path="api.md"))
-    scene.proposing.merge(out.id, scene.person())
+    scene.proposal_actions.merge(out.id, scene.person())
     moved = scene.repo.git("rev-parse", "main^2").strip()
     back = approved(scene, Undo(commit=moved))
     scene.write("Unreviewed.", "api.md", "calls")
     check_void(scene, back, "specs/api.md", "Unreviewed.")
 
 
-def test_proposal_that_holds_an_old_merge_of_the_target_is_held_to_it(scene: Scene) -> None:
-    """With several merge bases: each side has taken in the other's earlier commit."""
+def test_criss_cross_merge_of_target_requires_approval(scene: Scene) -> None:
+    """There are two merge bases: each side has merged the other's earlier commit."""
     proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
     assert proposal.tip is not None
     scene.repo.git("switch", "-q", proposal.content.branch)
@@ -126,47 +128,47 @@ def test_proposal_that_holds_an_old_merge_of_the_target_is_held_to_it(scene: Sce
     scene.repo.git("switch", "-q", "main")
     bases = scene.repo.git("merge-base", "--all", "main", proposal.content.branch).split()
     assert len(bases) == 2
-    again = scene.approve(scene.proposing.find(proposal.id), "cyd")
+    again = scene.approve(scene.proposal_actions.find(proposal.id), "cyd")
     scene.repo.git("mv", "specs/guide.md", "guide.md")
-    scene.repo.commit({}, "Out again, by hand")
+    scene.repo.commit({}, "Move back with Git")
     scene.write("Unreviewed.", "guide.md", "use")
     check_not_merged(scene, again)
 
 
-def test_edit_of_another_governed_document_leaves_the_approval(scene: Scene) -> None:
-    """What the same rule governs on the target was reviewed when it came there."""
+def test_edit_of_other_governed_document_preserves_approval(scene: Scene) -> None:
+    """Text under the same rule on the target was reviewed when it was merged."""
     proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
     other = approved(scene, MoveDocument(file="notes.md", new_path="specs/notes.md"))
-    scene.proposing.merge(other.id, scene.person())
+    scene.proposal_actions.merge(other.id, scene.person())
     scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nMany.\n"})
-    assert lacking(scene, proposal).blockers == ()
-    assert scene.proposing.merge(proposal.id, scene.person()).is_new
+    assert merge_requirements(scene, proposal).blockers == ()
+    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
-def test_reviewed_edit_of_the_same_governed_document_leaves_the_approval(scene: Scene) -> None:
+def test_reviewed_edit_of_same_governed_document_preserves_approval(scene: Scene) -> None:
     first = approved(scene, MoveDocument(file="specs/api.md", new_path="specs/calls.md"))
     second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
-    scene.proposing.merge(second.id, scene.person())
-    assert lacking(scene, first).blockers == ()
-    scene.proposing.merge(first.id, scene.person())
+    scene.proposal_actions.merge(second.id, scene.person())
+    assert merge_requirements(scene, first).blockers == ()
+    scene.proposal_actions.merge(first.id, scene.person())
     assert "owner: ada" in scene.show("specs/calls.md")
 
 
 def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) -> None:
-    """Unless the other rule asks for no more."""
+    """The review counts only for a rule that is not stricter."""
     strict = '[[protect]]\npaths = ["core/**"]\napprovers = ["cyd"]\nchecks = []\n'
     scene = Scene(tmp_path / "docs", RULES + strict)
     scene.person("cyd")
     move = MoveDocument(file="specs/api.md", new_path="core/api.md")
-    proposed = scene.proposing.propose([move], AGENT, mode=Mode.ALL).proposal
+    proposed = scene.proposal_actions.propose([move], AGENT, mode=Mode.ALL).proposal
     assert proposed is not None
-    scene.proposing.submit(proposed.id, AGENT)
+    scene.proposal_actions.submit(proposed.id, AGENT)
     scene.approve(proposed)
     first = scene.approve(proposed, "cyd")
-    assert lacking(scene, first).blockers == ()
+    assert merge_requirements(scene, first).blockers == ()
     second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
-    scene.proposing.merge(second.id, scene.person())
-    codes = [block.code for block in lacking(scene, first).blockers]
+    scene.proposal_actions.merge(second.id, scene.person())
+    codes = [block.code for block in merge_requirements(scene, first).blockers]
     assert codes == [NEEDS_REFRESH, "NEEDS_APPROVAL", "NEEDS_APPROVAL"]  # for each of both rules
 
 
@@ -174,30 +176,30 @@ RUNBOOK = '[metadata]\ntype = "runbook"\n'
 
 
 def approved_files(scene: Scene, files: dict[str, str | None]) -> Proposal:
-    """A proposal whose commit a person made with Git, approved; None removes a file."""
+    """Return an approved proposal whose commit a person made with Git; None removes a file."""
     proposal = scene.open()
-    scene.proposing.open_branch(proposal.id)
+    scene.proposal_actions.open_branch(proposal.id)
     folder = scene.repo.path.with_name(proposal.id)
     scene.repo.git("worktree", "add", "-q", str(folder), proposal.content.branch)
     for name in (name for name, text in files.items() if text is None):
         (folder / name).unlink()
     Repo(folder).commit({name: text for name, text in files.items() if text is not None})
     scene.repo.git("worktree", "remove", "--force", str(folder))
-    scene.proposing.submit(proposal.id, AGENT)
-    return scene.approve(scene.proposing.find(proposal.id))
+    scene.proposal_actions.submit(proposal.id, AGENT)
+    return scene.approve(scene.proposal_actions.find(proposal.id))
 
 
-def test_direct_edit_of_a_document_that_moves_below_the_proposals_manifest_voids_the_approval(
+def test_direct_edit_of_document_moved_below_new_manifest_voids_approval(
     scene: Scene,
 ) -> None:
     moved: dict[str, str | None] = {"x/guide.md": scene.show("guide.md"), "guide.md": None}
     proposal = approved_files(scene, {"x/.taxonomy.toml": RUNBOOK, **moved})
     scene.write("Unreviewed.", "guide.md", "use")
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
 
 
-def test_direct_edit_of_a_document_that_moves_under_the_proposals_rule_voids_the_approval(
+def test_direct_edit_of_document_moved_under_new_rule_voids_approval(
     scene: Scene,
 ) -> None:
     moved: dict[str, str | None] = {"core/guide.md": scene.show("guide.md"), "guide.md": None}
@@ -205,4 +207,4 @@ def test_direct_edit_of_a_document_that_moves_under_the_proposals_rule_voids_the
     proposal = approved_files(scene, {"docyard.toml": rules, **moved})
     scene.write("Unreviewed.", "guide.md", "use")
     with pytest.raises(MergeBlocked):
-        scene.proposing.merge(proposal.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())

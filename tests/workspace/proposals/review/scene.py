@@ -1,4 +1,4 @@
-"""A repository made of objects alone, with branches that go on by whole texts, and proposals to `main`."""
+"""A bare repository with branches made of whole texts, and proposals to `main`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import repositories
 from tests.repositories import signature
-from tests.workspace.proposals.saying import AGENT, Speaker
+from tests.workspace.proposals.event_writer import AGENT, EventWriter
 from workspace.git import trees
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -23,16 +23,16 @@ Files = Mapping[str, str | bytes | None]
 
 
 class Scene:
-    """A bare repository whose branches are moved by hand; `first` is the first commit of `main`."""
+    """A bare repository whose branches tests move directly; `first` is the first commit of `main`."""
 
     def __init__(self, path: Path, files: Files) -> None:
         self.repo = repositories.unborn(path, "--bare")
         self.store = GitStore(path)
         self._clock = signature().time
         self.first = self.commit("main", files)
-        self.speaker = Speaker(path)
+        self.writer = EventWriter(path)
         self.workspace = Workspace.open(path, branch="main", durable=False)
-        self.reviewing = ProposalReview(self.workspace)
+        self.proposal_reviews = ProposalReview(self.workspace)
 
     def commit(self, branch: str, files: Files, *others: str, message: str = "Change") -> str:
         """Commit files to a branch (None removes one), with further parents."""
@@ -42,9 +42,9 @@ class Scene:
         return id
 
     def made(self, files: Files, *parents: str, message: str = "Change", minutes: int = 1) -> str:
-        """A commit on top of its first parent, of no branch."""
+        """Create a commit on top of its first parent, on no branch."""
         self._clock += 60 * minutes
-        who = Signature("Ada", "ada@example.org", self._clock)
+        author = Signature("Ada", "ada@example.org", self._clock)
         tree = self.store.commit(parents[0]).tree if parents else None
         blobs = {
             name: None
@@ -52,10 +52,12 @@ class Scene:
             else self.store.put_blob(text if isinstance(text, bytes) else text.encode())
             for name, text in files.items()
         }
-        return self.store.put_commit(trees.rewrite_tree(self.store, tree, blobs), parents, who, who, message)
+        return self.store.put_commit(
+            trees.rewrite_tree(self.store, tree, blobs), parents, author, author, message
+        )
 
     def move(self, branch: str, commit: str | None) -> None:
-        """Put a branch at a commit, as `git branch -f` does; None deletes it."""
+        """Move a branch to a commit, as `git branch -f` does; None deletes it."""
         file = self.store.common_dir / "refs" / "heads" / branch
         file.parent.mkdir(parents=True, exist_ok=True)
         if commit is None:
@@ -64,24 +66,24 @@ class Scene:
             file.write_text(f"{commit}\n")
 
     def propose(self, id: str, files: Files, title: str = "A proposal", base: str | None = None) -> Proposal:
-        """A proposal that was submitted, of one commit."""
+        """Return a submitted proposal of one commit."""
         base = base or self.store.tip("main")
         branch = f"proposals/{id}"
         self.move(branch, base)
-        self.speaker.say(Opened(title, "", "main", branch, base), by=AGENT, proposal=id)
-        self.speaker.say(Submitted(self.commit(branch, files)), by=AGENT, proposal=id)
+        self.writer.append(Opened(title, "", "main", branch, base), by=AGENT, proposal=id)
+        self.writer.append(Submitted(self.commit(branch, files)), by=AGENT, proposal=id)
         return self.one(id)
 
     def one(self, id: str) -> Proposal:
-        """A proposal as it stands."""
-        return Proposals(self.store).find(self.speaker.log.read(), id)
+        """Return the current proposal of an id."""
+        return Proposals(self.store).find(self.writer.log.read(), id)
 
     def all(self) -> tuple[Proposal, ...]:
-        """Every proposal."""
-        return Proposals(self.store).list_all(self.speaker.log.read())
+        """Return every proposal."""
+        return Proposals(self.store).list_all(self.writer.log.read())
 
     def merge(self, proposal: Proposal) -> str:
-        """A merge commit of a proposal on `main`, of what merging it gives."""
+        """Commit the merge of a proposal to `main`."""
         assert proposal.tip is not None
         merged = self.merged(proposal)
         files: dict[str, str | bytes | None] = {path: merged.read(path) for path in merged.changes}
@@ -89,7 +91,7 @@ class Scene:
         return self.commit("main", files, proposal.tip, message=trailer)
 
     def merged(self, proposal: Proposal) -> Merge:
-        """What a merge of a proposal would be."""
+        """Return the merge of a proposal, without a commit."""
         assert proposal.tip is not None
         ours = Snapshot(self.store, self.store.tip("main"))
         return merge_commits(ours, ours.at(proposal.tip))

@@ -1,4 +1,4 @@
-"""The base of a proposal is what `git merge-base` finds, however its target moved since it was last asked."""
+"""The base of a proposal is a result of `git merge-base`, also after its target has moved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.workspace.proposals.review.scene import Scene
 from workspace.git.ancestry import Graph
 from workspace.proposals.review.changes import MergeBases
@@ -16,12 +16,12 @@ PARENTS = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=2, unique=T
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """One repository for all: commits of one test do not know of those of another."""
+    """Return one repository for all tests: their commits are independent."""
     return Scene(tmp_path_factory.mktemp("bases") / "repo", {"a.md": "0\n"})
 
 
 def history(scene: Scene, parents: list[list[int]]) -> list[str]:
-    """Commits, each with parents among those before it."""
+    """Create commits, each with parents among those before it."""
     commits = [scene.made({"a.md": "0\n"})]
     for number, row in enumerate(parents, 1):
         above = list(dict.fromkeys(commits[place % len(commits)] for place in row))
@@ -29,9 +29,9 @@ def history(scene: Scene, parents: list[list[int]]) -> list[str]:
     return commits
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(PARENTS, st.data())
-def test_as_git_finds_it(scene: Scene, parents: list[list[int]], data: st.DataObject) -> None:
+def test_base_is_a_merge_base_of_git(scene: Scene, parents: list[list[int]], data: st.DataObject) -> None:
     commits = history(scene, parents)
     bases = MergeBases(scene.store, Graph(scene.store))
     tips = data.draw(st.lists(st.sampled_from(commits), min_size=2, max_size=4))
@@ -39,11 +39,11 @@ def test_as_git_finds_it(scene: Scene, parents: list[list[int]], data: st.DataOb
         for tip in tips:
             every = scene.store.merge_bases(target, tip)
             found = bases.find(target, tip)
-            on_way = [base for base in every if base in bases.list_first_parents(target, 0)]
-            assert found == (on_way or every)[0]
+            in_history = [base for base in every if base in bases.list_first_parents(target, 0)]
+            assert found == (in_history or every)[0]
 
 
-def test_a_criss_cross_takes_the_newest_on_the_way_of_the_target(scene: Scene) -> None:
+def test_criss_cross_uses_newest_base_in_first_parent_history(scene: Scene) -> None:
     ours = scene.made({"a.md": "1\n"}, scene.first)
     theirs = scene.made({"b.md": "1\n"}, scene.first, minutes=9)
     target = scene.made({}, ours, theirs)
@@ -54,12 +54,12 @@ def test_a_criss_cross_takes_the_newest_on_the_way_of_the_target(scene: Scene) -
     assert bases.find(tip, target) == theirs
 
 
-def test_what_has_nothing_in_common_has_no_base(scene: Scene) -> None:
+def test_unrelated_histories_have_no_base(scene: Scene) -> None:
     other = scene.made({"b.md": "1\n"})
     assert MergeBases(scene.store, Graph(scene.store)).find(scene.first, other) is None
 
 
-def test_behind_counts_steps_of_the_target(scene: Scene) -> None:
+def test_behind_counts_first_parent_steps_of_target(scene: Scene) -> None:
     bases = MergeBases(scene.store, Graph(scene.store))
     tip = scene.made({"b.md": "1\n"}, scene.first)
     assert bases.behind(scene.first, tip) == 0
@@ -73,7 +73,7 @@ def test_behind_counts_steps_of_the_target(scene: Scene) -> None:
     assert bases.behind(two, scene.made({}, refreshed, two)) == 0
 
 
-def test_a_base_beside_the_way_is_counted_to_where_the_way_left_it(scene: Scene) -> None:
+def test_behind_counts_to_first_parent_that_contains_base(scene: Scene) -> None:
     side = scene.made({"b.md": "1\n"}, scene.first)
     merge = scene.made({"b.md": "1\n"}, scene.made({"a.md": "1\n"}, scene.first), side)
     tip = scene.made({"c.md": "1\n"}, side)

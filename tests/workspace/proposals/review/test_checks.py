@@ -1,4 +1,4 @@
-"""The checks of a merge tell what gets worse, and nothing that is on the target already."""
+"""The checks of a merge report new problems, and none that the target has already."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ FILES: Files = {"guide.md": GUIDE, "use.md": USE, "spec.md": SPEC, "a/pic.png": 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """One repository for all: each test makes commits on top of the first."""
+    """Return one repository for all tests: each commits on top of the first commit."""
     return Scene(tmp_path_factory.mktemp("checks") / "repo", FILES)
 
 
 def checked(scene: Scene, theirs: Files, ours: Files | None = None) -> Mapping[str, CheckResult]:
-    """What the checks say of a merge of two changes of the first commit."""
+    """Return the results of the checks for a merge of two changes of the first commit."""
     here = scene.made(ours, scene.first) if ours else scene.first
     there = scene.made(theirs, scene.first)
     snapshot = Snapshot(scene.store, here)
@@ -54,7 +54,7 @@ def checked(scene: Scene, theirs: Files, ours: Files | None = None) -> Mapping[s
 
 
 def failed(results: Mapping[str, CheckResult]) -> dict[str, list[tuple[str, str, int]]]:
-    """The rule, address and line of each problem, of the checks that found any."""
+    """Return the rule, address and line of each problem, by failed check."""
     assert all(one.passed == (not one.problems) for one in results.values())
     return {
         one.name: [(found.rule, found.address, found.line) for found in one.problems]
@@ -63,16 +63,14 @@ def failed(results: Mapping[str, CheckResult]) -> dict[str, list[tuple[str, str,
     }
 
 
-def test_what_is_wrong_already_fails_nothing(scene: Scene) -> None:
-    harmless = {
-        "guide.md": GUIDE.replace("See [use]", "Also see [use]").replace("]Bad", "]Worse, and said so")
-    }
+def test_existing_problems_pass_checks(scene: Scene) -> None:
+    harmless = {"guide.md": GUIDE.replace("See [use]", "Also see [use]").replace("]Bad", "]Still worse")}
     assert failed(checked(scene, harmless)) == {}
     moved: Files = {"guide.md": None, "b/guide.md": GUIDE.replace("(", "(../")}
     assert set(failed(checked(scene, moved))) <= {"links"}, "a document takes its own along"
 
 
-def test_a_section_takes_its_problems_along(scene: Scene) -> None:
+def test_problems_of_moved_section_pass_checks(scene: Scene) -> None:
     cut = GUIDE.partition("## Setup")[0]
     moved = {"guide.md": cut, "use.md": f"{USE}\n## Setup\n\n- []() Odd\n- [ ]Bad\n"}
     assert failed(checked(scene, moved)) == {}
@@ -112,11 +110,11 @@ def test_a_section_takes_its_problems_along(scene: Scene) -> None:
         ({"use.md": USE.replace("Run.", "- [ ]Run")}, {"tasks": [("malformed-task", "use.md#run-it", 5)]}),
     ],
 )
-def test_what_gets_worse(scene: Scene, theirs: Files, expected: object) -> None:
+def test_new_problem_fails_its_check(scene: Scene, theirs: Files, expected: object) -> None:
     assert failed(checked(scene, theirs)) == expected
 
 
-def test_a_type_of_the_proposal_counts_and_so_do_its_demands(scene: Scene) -> None:
+def test_document_type_of_proposal_is_enforced(scene: Scene) -> None:
     own = {path.replace("note", "memo"): text for path, text in TYPE.items()}
     text = SPEC.replace("note", "memo")
     assert failed(checked(scene, {**own, "spec.md": text})) == {}
@@ -124,14 +122,14 @@ def test_a_type_of_the_proposal_counts_and_so_do_its_demands(scene: Scene) -> No
     assert failed(checked(scene, bad)) == {"types": [("type-structure", "spec.md", 2)]}
 
 
-def test_neither_side_broke_it_but_both_together(scene: Scene) -> None:
+def test_link_broken_by_both_sides_together_fails_check(scene: Scene) -> None:
     link = {"new.md": "# New\n\n[stop](use.md#stop-it)\n"}
     renamed = {"use.md": USE.replace("Stop it", "End it")}
     for theirs, ours in ((link, renamed), (renamed, link)):
         assert failed(checked(scene, theirs, ours)) == {"links": [("broken-fragment", "new.md#_preamble", 3)]}
 
 
-def test_a_folder_that_goes_with_its_last_file(scene: Scene) -> None:
+def test_link_to_folder_of_last_removed_file_fails_check(scene: Scene) -> None:
     linked = {"new.md": "# New\n\n[all](a/)\n"}
     assert failed(checked(scene, linked)) == {}
     assert failed(checked(scene, {"a/pic.png": None}, linked)) == {
@@ -139,7 +137,7 @@ def test_a_folder_that_goes_with_its_last_file(scene: Scene) -> None:
     }
 
 
-def test_a_comment_switches_no_check_off(scene: Scene) -> None:
+def test_comment_that_disables_rule_fails_check(scene: Scene) -> None:
     hidden = {"use.md": USE.replace("Run.", "<!-- docyard: off broken-link -->\n\n[x](nowhere.md)")}
     assert failed(checked(scene, hidden)) == {"links": [("rule-switched-off", "use.md#run-it", 5)]}
     every = {"use.md": USE.replace("Run.", "<!-- docyard: off -->")}
@@ -148,14 +146,14 @@ def test_a_comment_switches_no_check_off(scene: Scene) -> None:
     assert failed(checked(scene, {"use.md": USE + "\nMore.\n"}, on_target)) == {}
 
 
-def test_the_targets_settings_decide_and_not_the_proposals(scene: Scene) -> None:
+def test_settings_of_target_override_those_of_proposal(scene: Scene) -> None:
     off = {"docyard.toml": '[validate.rules]\nbroken-link = "off"\nunknown-type = "note"\n'}
     broken = {"new.md": "---\ntype: x\n---\n# New\n\n[x](nowhere.md)\n"}
     assert set(failed(checked(scene, {**off, **broken}))) == {"links", "types"}
     assert failed(checked(scene, broken, off)) == {}
 
 
-def test_what_cannot_be_read_has_not_passed(scene: Scene) -> None:
+def test_unreadable_document_fails_all_checks(scene: Scene) -> None:
     small = {"docyard.toml": "[limits]\ndocument_bytes = 1000\n"}
     large = {"new.md": "# New\n\n" + "Word. " * 500}
     unread = [("unreadable-document", "new.md", 1)]
@@ -166,14 +164,14 @@ def test_what_cannot_be_read_has_not_passed(scene: Scene) -> None:
     assert failed(checked(scene, pointer)) == dict.fromkeys(CHECKS, unread)
 
 
-def test_more_than_is_checked_has_not_passed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_over_limit_fails_all_checks(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MOST_DOCUMENTS", 1)
     results = checked(scene, {"use.md": USE + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
     assert all(not one.passed for one in results.values())
     assert failed(results) == {name: [("unchecked", "", 1)] for name in CHECKS}
 
 
-def test_problems_are_bounded_and_counted(scene: Scene) -> None:
+def test_problems_of_check_are_bounded_and_counted(scene: Scene) -> None:
     many = {"new.md": "# New\n\n" + "".join(f"[x](none{number}.md)\n" for number in range(70))}
     links = checked(scene, many)["links"]
     assert (len(links.problems), links.more) == (50, 20)
@@ -185,7 +183,7 @@ def test_problems_are_bounded_and_counted(scene: Scene) -> None:
     )
 
 
-def test_a_repository_that_is_torn_has_not_passed(tmp_path: Path) -> None:
+def test_damaged_repository_fails_all_checks(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", FILES)
     there = scene.made({"use.md": USE + "\nMore.\n"}, scene.first)
     snapshot = Snapshot(scene.store, scene.first)

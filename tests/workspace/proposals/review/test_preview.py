@@ -1,4 +1,4 @@
-"""What a merge would make of a proposal now, and why there may be none; it never fails."""
+"""The preview of a merge: its conflicts and checks, or the reason why there is none; it never raises."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace.proposals.event_writer import AGENT
 from tests.workspace.proposals.review.scene import Scene
-from tests.workspace.proposals.saying import AGENT
 from workspace.merge.conflict import UnitKind
 from workspace.merge.trees import FILE_UNIT
 from workspace.proposals.events import Closed
@@ -24,15 +24,15 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n"})
 
 
-def test_a_clean_one_that_is_behind(scene: Scene) -> None:
+def test_clean_preview_counts_commits_behind_target(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
-    first = scene.reviewing.preview(proposal)
+    first = scene.proposal_reviews.preview(proposal)
     assert first.is_clean
     assert first.behind == 0
-    assert scene.reviewing.preview(proposal) is first, "nothing has moved"
+    assert scene.proposal_reviews.preview(proposal) is first, "nothing has moved"
     for number in range(3):
         scene.commit("main", {"other.md": f"# Other\n\nText {number}.\n"})
-    preview = scene.reviewing.preview(proposal)
+    preview = scene.proposal_reviews.preview(proposal)
     assert preview.is_clean
     assert preview.behind == 3
     assert [one.name for one in preview.checks] == list(CHECKS)
@@ -41,29 +41,29 @@ def test_a_clean_one_that_is_behind(scene: Scene) -> None:
     assert preview.merge.read("other.md") == b"# Other\n\nText 2.\n"
 
 
-def test_conflicts_are_told_before_anyone_tries(scene: Scene) -> None:
+def test_preview_contains_conflicts(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.commit("main", {"guide.md": GUIDE.replace("once", "never")})
-    preview = scene.reviewing.preview(proposal)
+    preview = scene.proposal_reviews.preview(proposal)
     assert not preview.is_clean
     assert [(one.path, one.conflict.unit.where) for one in preview.conflicts] == [("guide.md", "setup")]
     assert b"twice" in (preview.conflicts[0].conflict.theirs or b"")
 
 
-def test_a_document_that_was_removed_on_the_target_is_a_conflict(scene: Scene) -> None:
+def test_document_removed_on_target_is_a_conflict(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.commit("main", {"guide.md": None})
-    found = scene.reviewing.preview(proposal).conflicts
+    found = scene.proposal_reviews.preview(proposal).conflicts
     assert [(one.path, one.conflict.unit.kind) for one in found] == [("guide.md", UnitKind.DOCUMENT)]
     assert found[0].conflict.ours is None
 
 
-def test_checks_that_fail_are_of_the_merge(scene: Scene) -> None:
+def test_failed_checks_are_of_the_merge_result(scene: Scene) -> None:
     linked = {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"}
     proposal = scene.propose(ID, linked)
-    assert scene.reviewing.preview(proposal).is_clean
+    assert scene.proposal_reviews.preview(proposal).is_clean
     scene.commit("main", {"guide.md": GUIDE.replace("Setup", "Start")})
-    preview = scene.reviewing.preview(proposal)
+    preview = scene.proposal_reviews.preview(proposal)
     assert [one.name for one in preview.checks if not one.passed] == ["links"]
     assert not preview.conflicts
     assert not preview.is_clean
@@ -77,50 +77,52 @@ def reason(preview: Preview) -> str:
     return preview.reason
 
 
-def test_where_there_is_nothing_to_merge(scene: Scene) -> None:
+def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.move(f"proposals/{ID}", scene.made({"a.md": "# A\n"}))
-    unrelated = scene.reviewing.preview(scene.one(ID))
+    unrelated = scene.proposal_reviews.preview(scene.one(ID))
     assert "no common ancestor" in reason(unrelated)
     assert not any(one.passed for one in unrelated.checks)
     scene.move(f"proposals/{ID}", None)
-    assert reason(scene.reviewing.preview(scene.one(ID))) == "its branch is gone"
+    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "its branch was deleted"
     assert proposal.tip
     scene.move(f"proposals/{ID}", proposal.tip)
     main = scene.store.tip("main")
     scene.move("main", None)
-    assert "'main'" in reason(scene.reviewing.preview(scene.one(ID)))
+    assert "'main'" in reason(scene.proposal_reviews.preview(scene.one(ID)))
     scene.move("main", main)
     scene.merge(proposal)
-    assert reason(scene.reviewing.preview(scene.one(ID))) == "it is merged already"
+    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "it is merged already"
 
 
-def test_a_commit_that_cannot_be_read_is_said(scene: Scene) -> None:
+def test_missing_commit_is_the_reason_of_the_preview(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     assert proposal.tip
     (scene.store.common_dir / "objects" / proposal.tip[:2] / proposal.tip[2:]).unlink()
     assert "missing or broken" in reason(ProposalReview(Workspace.open(scene.repo.path)).preview(proposal))
 
 
-def test_a_closed_one_can_be_looked_at(scene: Scene) -> None:
+def test_closed_proposal_has_a_preview(scene: Scene) -> None:
     scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
-    scene.speaker.say(Closed(""), by=AGENT, proposal=ID)
-    assert scene.reviewing.preview(scene.one(ID)).is_clean
+    scene.writer.append(Closed(""), by=AGENT, proposal=ID)
+    assert scene.proposal_reviews.preview(scene.one(ID)).is_clean
 
 
-def test_settings_of_a_proposal_that_cannot_be_used(scene: Scene) -> None:
-    preview = scene.reviewing.preview(scene.propose(ID, {"docyard.toml": "root = 7\n"}))
+def test_invalid_settings_of_proposal_fail_all_checks(scene: Scene) -> None:
+    preview = scene.proposal_reviews.preview(scene.propose(ID, {"docyard.toml": "root = 7\n"}))
     assert not preview.is_clean
     assert not any(one.passed for one in preview.checks)
 
 
-def test_a_decided_merge_is_checked_by_itself(scene: Scene) -> None:
+def test_checks_of_decided_merge_are_not_cached(scene: Scene) -> None:
     proposal = scene.propose(ID, {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"})
     merge = scene.merged(proposal)
-    assert all(one.passed for one in scene.reviewing.check_merge(merge))
-    assert scene.reviewing.check_merge(merge) is scene.reviewing.check_merge(scene.merged(proposal))
+    assert all(one.passed for one in scene.proposal_reviews.check_merge(merge))
+    assert scene.proposal_reviews.check_merge(merge) is scene.proposal_reviews.check_merge(
+        scene.merged(proposal)
+    )
     decided = merge._replace(
         changes={**merge.changes, "guide.md": b"# Guide\n"},
         resolved=(("guide.md", FILE_UNIT),),
     )
-    assert [one.name for one in scene.reviewing.check_merge(decided) if not one.passed] == ["links"]
+    assert [one.name for one in scene.proposal_reviews.check_merge(decided) if not one.passed] == ["links"]

@@ -1,4 +1,4 @@
-"""Passages: what each kind of text offers a summary, and under which name it is counted."""
+"""Passages: the candidates of each kind of text for a summary, and their kinds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("We like it here.", PassageKind.SENTENCE),
     ],
 )
-def test_kinds_of_sentences(sentence: str, kind: PassageKind) -> None:
+def test_sentence_is_classified_by_its_kind(sentence: str, kind: PassageKind) -> None:
     assert classify_sentence(sentence) is kind
 
 
@@ -69,7 +69,7 @@ def test_a_label_does_not_lead() -> None:
         "> **Warning**: It burns.\n",
     ],
 )
-def test_warnings_in_every_markup(text: str) -> None:
+def test_warnings_are_found_in_every_markup(text: str) -> None:
     kinds = [(kind, words) for kind, words in found(text) if "It burns." in words]
     assert [kind for kind, _ in kinds] == ["WARNING"]
 
@@ -160,7 +160,7 @@ def test_markup_without_text_is_removed(source: str, shown: str) -> None:
         ("", None),
     ],
 )
-def test_signatures(code: str, declared: str | None) -> None:
+def test_signature_of_a_code_block_is_found(code: str, declared: str | None) -> None:
     assert find_signature(code.splitlines()) == declared
 
 

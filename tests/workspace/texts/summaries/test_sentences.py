@@ -1,4 +1,4 @@
-"""Sentences: where they end, and that no letter is lost between them."""
+"""Sentences: their ends, and no lost letter between them."""
 
 from __future__ import annotations
 

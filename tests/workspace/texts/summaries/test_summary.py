@@ -1,4 +1,4 @@
-"""Summaries: within their budget, every section named, and what is said of them is true."""
+"""Summaries: they are within their budget, name every section, and their description is correct."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from workspace.texts.finder import find_entry
 from workspace.texts.headings import TextOutline
@@ -75,7 +75,7 @@ def addresses_in(content: str) -> list[str]:
     return [found[2] for line in content.splitlines() if (found := HEADING.match(line))]
 
 
-def test_summary_of_a_short_document_keeps_all_marked_passages() -> None:
+def test_summary_of_a_short_document_includes_all_marked_passages() -> None:
     summary = summary_of(GUIDE)
     assert summary.content == (
         "# Retries `_preamble`\n"
@@ -99,9 +99,9 @@ def test_summary_of_a_short_document_keeps_all_marked_passages() -> None:
         "- [ ] Test it\n"
     )
     assert (
-        summary.kept[PassageKind.WARNING]
-        == summary.kept[PassageKind.REQUIREMENT]
-        == summary.kept[PassageKind.TASK]
+        summary.included[PassageKind.WARNING]
+        == summary.included[PassageKind.REQUIREMENT]
+        == summary.included[PassageKind.TASK]
         == 1
     )
 
@@ -126,13 +126,13 @@ def test_summary_is_within_its_budget_and_counts_its_tokens(style: str, budget: 
     )
     summary = summary_of(source, style=style, budget=budget)
     assert count_tokens(summary.content) == summary.tokens <= budget
-    kept = 0
+    included_texts = 0
     for line in summary.content.splitlines():
         if found := HEADING.match(line):
-            kept += count_tokens(found[1] or "")
+            included_texts += count_tokens(found[1] or "")
         elif line.startswith("- "):
-            kept += count_tokens(line[2:])
-    assert summary.completeness == round(kept / count_tokens(source), 4)
+            included_texts += count_tokens(line[2:])
+    assert summary.completeness == round(included_texts / count_tokens(source), 4)
 
 
 def test_addresses_in_a_summary_resolve() -> None:
@@ -144,7 +144,7 @@ def test_addresses_in_a_summary_resolve() -> None:
         assert find_entry(text, outline, entry.address) == entry
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=scale_examples(60))
 @given(
     st.lists(
         st.sampled_from(
@@ -206,7 +206,7 @@ def test_summaries_are_deterministic() -> None:
 
 
 @loop_over(
-    ("path", "source", "kept"),
+    ("path", "source", "included_texts"),
     [
         ("a.rst", "Title\n=====\n\nIt caches.\n\n.. warning:: It burns.\n", ["It caches.", "It burns."]),
         ("a.adoc", "= Title\n\nIt caches.\n\nWARNING: It burns.\n", ["It caches.", "WARNING: It burns."]),
@@ -215,9 +215,9 @@ def test_summaries_are_deterministic() -> None:
         ("a.txt", "Plain words.\nAnd more.\n", ["Plain words.", "And more."]),
     ],
 )
-def test_texts_of_every_kind(path: str, source: str, kept: list[str]) -> None:
+def test_texts_of_every_kind_are_summarized(path: str, source: str, included_texts: list[str]) -> None:
     lines = summary_of(source, path).content.splitlines()
-    assert [line[2:] for line in lines if line.startswith("- ")] == kept
+    assert [line[2:] for line in lines if line.startswith("- ")] == included_texts
 
 
 def test_empty_text_has_a_complete_summary() -> None:

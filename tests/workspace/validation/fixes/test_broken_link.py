@@ -1,4 +1,4 @@
-"""Broken links are led back where they can mean one place, and left where they could mean two."""
+"""Broken links are fixed if one target is possible, and unchanged if several are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.validation.fixes.mending import Past, fixers
+from tests.workspace.validation.fixes.in_memory import KnownMoves, fixers
 from workspace.document.document import Document
 from workspace.validation.corpus import Corpus
 from workspace.validation.fixes.fix import fix_document
@@ -20,15 +20,15 @@ FILES = {
     "twin/One.md": b"",
     "twin/ONE.md": b"",
 }
-PAST = Past(
+PAST = KnownMoves(
     {"old.md": "guides/setup.md", "gone.md": "removed.md"},
     {("guides/setup.md", "begin"): ("guides/setup.md", "first-steps")},
 )
 
 
-def led_back(text: str) -> str:
+def fix_links(text: str) -> str:
     data = text.encode()
-    there = fixers({**FILES, "doc.md": data}, *LINKS, past=PAST)
+    there = fixers({**FILES, "doc.md": data}, *LINKS, moves=PAST)
     return fix_document(Document.parse(data, "doc.md"), there).document.data.decode()
 
 
@@ -48,8 +48,8 @@ def led_back(text: str) -> str:
         ('<a href="old.md">a</a>', '<a href="guides/setup.md">a</a>'),
     ],
 )
-def test_a_link_that_can_mean_one_place_leads_there(before: str, after: str) -> None:
-    assert led_back(f"# Doc\n\n{before}\n") == f"# Doc\n\n{after}\n"
+def test_link_with_one_possible_target_is_fixed(before: str, after: str) -> None:
+    assert fix_links(f"# Doc\n\n{before}\n") == f"# Doc\n\n{after}\n"
 
 
 @loop_over(
@@ -66,12 +66,12 @@ def test_a_link_that_can_mean_one_place_leads_there(before: str, after: str) -> 
         "[a](guides/setup.md#codes)",
     ],
 )
-def test_a_link_that_cannot_be_told_or_is_whole_stays(link: str) -> None:
-    assert led_back(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
+def test_ambiguous_or_valid_link_is_unchanged(link: str) -> None:
+    assert fix_links(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
 
 
 class _Names(frozenset[str]):
-    """Names of a folder that count how often they are gone through."""
+    """The names of a folder, with the number of iterations over them."""
 
     times = 0
 
@@ -80,13 +80,13 @@ class _Names(frozenset[str]):
         return super().__iter__()
 
 
-def test_a_folder_is_gone_through_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of thousands of files, and thousands of links to what is gone from it."""
+def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder has thousands of files, and thousands of links point to deleted ones."""
     names = _Names(f"f{number}.md" for number in range(100))
     monkeypatch.setattr(Corpus, "entries", lambda world, folder: () if folder else names)
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
     _Names.times = 0
     done = fix_document(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
-    assert len(done.mends) == 50
+    assert len(done.fixes) == 50
     assert _Names.times == 1

@@ -1,4 +1,4 @@
-"""The diff that is shown is one that Git applies."""
+"""Unified diffs of fixes, which git can apply."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from pathlib import Path
 
 from hypothesis import given, settings
 
-from tests.examples import examples
+from tests.example_counts import scale_examples
 from tests.repositories import normal
 from tests.workspace.documents import documents
-from tests.workspace.validation.fixes.mending import fixers, mended
+from tests.workspace.validation.fixes.in_memory import fix_one, fixers
 from workspace.document.document import Document
 from workspace.validation.fixes.change import format_unified_diff
 from workspace.validation.fixes.fix import fix_document
 
 
-def test_git_applies_the_diff(tmp_path: Path) -> None:
+def test_git_applies_unified_diff(tmp_path: Path) -> None:
     data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(b"## H%d\n\ntext\n" % n for n in range(20))
     repo = normal(tmp_path / "repo", {"doc.md": data})
-    done = mended(data, "missing-anchor")
+    done = fix_one(data, "missing-anchor")
     patch = "\n".join(format_unified_diff(done.change)) + "\n"
     (tmp_path / "patch").write_text(patch)
     repo.git("apply", "-C1", str(tmp_path / "patch"))
     assert (repo.path / "doc.md").read_bytes() == done.document.data
 
 
-@settings(max_examples=examples(50))
+@settings(max_examples=scale_examples(50))
 @given(documents)
-def test_each_line_that_differs_is_shown_once(document: Document) -> None:
+def test_each_changed_line_is_shown_once(document: Document) -> None:
     done = fix_document(document, fixers({document.path: document.data}, "missing-anchor"))
     shown = list(format_unified_diff(done.change))[2:]
     differing = [
@@ -39,9 +39,9 @@ def test_each_line_that_differs_is_shown_once(document: Document) -> None:
     assert sum(line.startswith("+") for line in shown) == len(differing)
 
 
-def test_long_lines_are_cut_and_other_bytes_are_replaced() -> None:
-    done = mended(b"## " + b"a" * 900 + b" " + b"b" * 5_000 + b"\xff\n", "trailing-space")
+def test_long_lines_are_truncated_and_invalid_bytes_replaced() -> None:
+    done = fix_one(b"## " + b"a" * 900 + b" " + b"b" * 5_000 + b"\xff\n", "trailing-space")
     assert list(format_unified_diff(done.change)) == ["--- a/doc.md", "+++ b/doc.md"]
-    done = mended(b"## \xff" + b"b " * 4_000 + b"\n", "trailing-space")
+    done = fix_one(b"## \xff" + b"b " * 4_000 + b"\n", "trailing-space")
     assert all(len(line) < 1_010 for line in format_unified_diff(done.change))
     assert "\ufffd" in "".join(format_unified_diff(done.change))

@@ -1,4 +1,4 @@
-"""All documents in one commit: links follow, a person's changes are safe, and what is too large is told."""
+"""Fixes of all documents in one commit: links are updated, and uncommitted changes are safe."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
 def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
     workspace = Workspace.open(repo.path)
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
+    def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
         files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset(rules))
         history = MoveHistory(snapshot, workspace.moves())
         return fix_documents(FixFinder(files=files, selection=selection, elsewhere=history), paths)
 
-    return workspace.write([FixDocuments(mend=mend, paths=paths)], mode=Mode.ALL, tool="fix", client="test")
+    return workspace.write(
+        [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=Mode.ALL, tool="fix", client="test"
+    )
 
 
-def test_a_folder_is_adopted_in_one_commit_and_a_second_time_in_none(tmp_path: Path) -> None:
+def test_second_fix_makes_no_commit(tmp_path: Path) -> None:
     repo = normal(
         tmp_path / "repo", {"a.md": NESTED, "b/c.md": "## One\r\n\r\nText.\r\n", "x.txt": "## No\n"}
     )
@@ -52,8 +54,8 @@ def test_a_folder_is_adopted_in_one_commit_and_a_second_time_in_none(tmp_path: P
     assert not fix(repo, "missing-anchor").is_committed
 
 
-def test_links_to_a_name_that_would_lead_elsewhere_follow_in_the_same_commit(tmp_path: Path) -> None:
-    """GitHub numbers over the document: `#errors` is the nested heading, until the other is named so."""
+def test_links_to_renumbered_heading_are_updated_in_same_commit(tmp_path: Path) -> None:
+    """GitHub numbers anchors: `#errors` is the nested heading until the other one gets that anchor."""
     files = {"a.md": NESTED + "\n[nested](#errors) [top](#errors-1)\n", "b.md": "[n](a.md#errors 'T')\n"}
     repo = normal(tmp_path / "repo", files)
     written = fix(repo, "missing-anchor")
@@ -65,9 +67,7 @@ def test_links_to_a_name_that_would_lead_elsewhere_follow_in_the_same_commit(tmp
 
 
 @loop_over("dialect", ["mkdocs", "docusaurus"])
-def test_links_follow_where_an_explicit_anchor_takes_the_place_of_a_derived_one(
-    tmp_path: Path, dialect: str
-) -> None:
+def test_links_are_updated_if_explicit_anchor_replaces_derived(tmp_path: Path, dialect: str) -> None:
     files = {
         "docyard.toml": f'[links]\ndialect = "{dialect}"\n',
         "a.md": "# Guide\n\n## API\n\n### Codes\n\n[here](#codes)\n",
@@ -79,14 +79,14 @@ def test_links_follow_where_an_explicit_anchor_takes_the_place_of_a_derived_one(
     assert "[here](#api/codes)" in (repo.path / "a.md").read_text()
 
 
-def test_only_the_documents_that_are_named_are_mended(tmp_path: Path) -> None:
+def test_only_named_documents_are_fixed(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
     fix(repo, "missing-anchor", paths=("b.md",))
     assert (repo.path / "a.md").read_text() == "## A\n"
     assert (repo.path / "b.md").read_text() == "## B {#b}\n"
 
 
-def test_a_file_that_a_person_changed_refuses_all(tmp_path: Path) -> None:
+def test_uncommitted_change_refuses_all_fixes(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
     repo.write({"b.md": "## B, changed\n"})
     head = repo.head()
@@ -97,7 +97,7 @@ def test_a_file_that_a_person_changed_refuses_all(tmp_path: Path) -> None:
     assert (repo.path / "b.md").read_text() == "## B, changed\n"
 
 
-def test_more_documents_than_a_client_may_name_in_one_call(tmp_path: Path) -> None:
+def test_fix_of_all_documents_ignores_call_limit(tmp_path: Path) -> None:
     files = {"docyard.toml": "[limits]\noperations = 2\ncall_bytes = 1000\n"}
     repo = normal(tmp_path / "repo", files | {f"{number}.md": "## A\n" * 100 for number in range(20)})
     written = fix(repo, "missing-anchor")
@@ -105,7 +105,7 @@ def test_more_documents_than_a_client_may_name_in_one_call(tmp_path: Path) -> No
     assert len(written.changes) == 20
 
 
-def test_a_document_that_is_too_large_is_left_and_told(tmp_path: Path) -> None:
+def test_too_large_document_is_skipped_and_reported(tmp_path: Path) -> None:
     limits = "[limits]\ndocument_bytes = 1000\n"
     files = {
         "docyard.toml": limits,
@@ -123,7 +123,7 @@ def test_a_document_that_is_too_large_is_left_and_told(tmp_path: Path) -> None:
     assert sorted({one.path for one in left}) == ["big.md", "full.md"]
 
 
-def test_links_to_a_document_that_was_renamed_lead_there_again(tmp_path: Path) -> None:
+def test_broken_links_to_renamed_document_are_fixed(tmp_path: Path) -> None:
     text = "# Setup\n\n## First steps\n\n" + "Words that are kept.\n" * 20
     repo = normal(tmp_path / "repo", {"old.md": text, "doc.md": "[a](old.md) [b](old.md#first-steps)\n"})
     (repo.path / "guides").mkdir()
@@ -133,7 +133,7 @@ def test_links_to_a_document_that_was_renamed_lead_there_again(tmp_path: Path) -
     assert (repo.path / "doc.md").read_text() == "[a](guides/setup.md) [b](guides/setup.md#first-steps)\n"
 
 
-def test_links_to_a_section_that_was_renamed_lead_there_again(tmp_path: Path) -> None:
+def test_broken_links_to_renamed_section_are_fixed(tmp_path: Path) -> None:
     text = "# Setup\n\n## First steps\n\n" + "Words that are kept, and many.\n" * 20 + "\n## Last\n\nEnd.\n"
     repo = normal(tmp_path / "repo", {"setup.md": text, "doc.md": "[b](setup.md#first-steps)\n"})
     repo.commit({"setup.md": text.replace("First steps", "Beginning")})
@@ -141,13 +141,13 @@ def test_links_to_a_section_that_was_renamed_lead_there_again(tmp_path: Path) ->
     assert (repo.path / "doc.md").read_text() == "[b](setup.md#beginning)\n"
 
 
-def test_another_writer_in_between_is_mended_too(tmp_path: Path) -> None:
-    """What is planned while another commits is planned again, over what that one left."""
+def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
+    """A fix planned during a concurrent commit is planned again on its result."""
     repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n", "c.md": "[b](b.md#b)\n"})
     workspace = Workspace.open(repo.path)
     calls: list[str] = []
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
+    def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
         calls.append(snapshot.commit)
         files = list_commit(workspace.git, snapshot.commit)
@@ -160,7 +160,7 @@ def test_another_writer_in_between_is_mended_too(tmp_path: Path) -> None:
             repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
         return done
 
-    written = workspace.write([FixDocuments(mend=mend)], mode=Mode.ALL, tool="fix", client="test")
+    written = workspace.write([FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test")
     assert written.is_committed
     assert len(calls) == len(set(calls)) == 2
     assert repo.git("rev-parse", "HEAD~1").strip() == calls[-1]

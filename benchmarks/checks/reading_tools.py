@@ -1,0 +1,186 @@
+"""Checks outlines and sections of the reading tools, and the estimate of tokens, over real Markdown.
+
+    python -m benchmarks.checks.reading_tools FOLDER
+
+headings   the outline has the headings that markdown-it-py finds by its own full CommonMark parse: their
+           text, level and line
+sections   each section is found by its address, and its bytes are those of the lines from its heading to the
+           next one that is not below it, by the lines of markdown-it-py's headings
+tokens     the error of the estimate against o200k_base and cl100k_base
+
+The exit code is 1 if anything disagrees, or if fewer than 95 % of the documents are estimated within 20 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.front_matter import front_matter_plugin
+from rs_bpe.bpe import openai
+
+from benchmarks.corpus import markdown_files
+from workspace.texts.finder import find_entry
+from workspace.texts.headings import OutlineEntry, TextOutline
+from workspace.texts.outline import read_outline
+from workspace.texts.text_file import TextFile, TextKind
+from workspace.texts.tokens import estimate_tokens
+
+SHOWN = 20
+WITHIN = 0.20
+SHARE = 0.95
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
+_ANCHOR_LINE = re.compile(rb"[ \t]*(?:<a [^<>]*>[ \t]*(?:</a>)?[ \t]*)+(?:\r\n?|\n)?", re.IGNORECASE)
+_ANCHOR = re.compile(r"[ \t]*(?:\{#[^{}]*\}|<#[^<>]*>)[ \t]*$")
+
+
+class Read(NamedTuple):
+    """A heading by markdown-it-py. Lines count from 0; `first` is the line of the anchors above it."""
+
+    line: int
+    level: int
+    text: str
+    first: int
+
+
+@cache
+def _reference() -> MarkdownIt:
+    return MarkdownIt("commonmark").use(front_matter_plugin)
+
+
+def headings_of(data: bytes) -> list[Read]:
+    """Return the headings outside of lists and quotations, by markdown-it-py alone."""
+    lines = _LINE.findall(data)
+    tokens = _reference().parse(data.decode("utf-8-sig", "replace"))
+    found: list[Read] = []
+    for token, inline in pairwise(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            line = token.map[0]
+            words = " ".join(_ANCHOR.sub("", _plain(inline.children or ())).split())
+            found.append(Read(line, int(token.tag[1]), words, _first_line(lines, line)))
+    return found
+
+
+def _plain(tokens: Sequence[Token]) -> str:
+    """Return the words of rendered Markdown without images, as in the slugs of GitHub."""
+    words = []
+    for token in tokens:
+        if token.type in ("text", "code_inline"):
+            words.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            words.append(" ")
+    return "".join(words)
+
+
+def _first_line(lines: Sequence[bytes], line: int) -> int:
+    """Return the first line of HTML anchors above a heading; one blank line may be between."""
+    above = line - 1
+    if above >= 0 and not lines[above].strip():
+        above -= 1
+    first = line
+    while above >= 0 and _ANCHOR_LINE.fullmatch(lines[above]):
+        first, above = above, above - 1
+    return first
+
+
+def disagreements(path: str, data: bytes) -> Iterator[str]:
+    """Yield the differences of an outline of Markdown from markdown-it-py."""
+    text = TextFile(path, "", data, TextKind.MARKDOWN)
+    outline = read_outline(text)
+    headings = headings_of(data)
+    entries = _with_heading(text, outline)
+    found = [(entry.line - 1, entry.level or 1, " ".join(entry.title.split())) for entry in entries]
+    expected = [(heading.line, heading.level, heading.text) for heading in headings]
+    if found != expected:
+        one = next((pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]), None)
+        yield f"{path}: headings: {one or f'{len(found)} and not {len(expected)}'}"
+        return
+    lines = _LINE.findall(data)
+    for number, entry in enumerate(entries):
+        if find_entry(text, outline, entry.address) != entry:
+            yield f"{path}: {entry.address} is not found by its address"
+        if not entry.level:
+            continue
+        below = headings[number + 1 :]
+        end = next((item.first for item in below if _ends(item, entry.level, text)), len(lines))
+        expected_bytes = b"".join(lines[headings[number].first : end])
+        if data[entry.tree] != expected_bytes:
+            yield f"{path}: {entry.address}: other bytes"
+
+
+def _ends(item: Read, level: int, text: TextFile) -> bool:
+    """Return True if a section of this level ends at a heading: one not below it, or the document's title."""
+    preamble = text.document.preamble if text.document else None
+    return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
+
+
+def _with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
+    document = text.document
+    if document is None or not document.sections:
+        return []
+    return [outline.entries[section.position] for section in document.sections if section.has_heading]
+
+
+class Errors(NamedTuple):
+    """The relative errors of the estimates of some texts, in ascending order."""
+
+    shares: list[float]
+    total: float
+
+    @property
+    def within(self) -> float:
+        """Return the share of texts that are estimated within 20 %."""
+        return sum(abs(share) <= WITHIN for share in self.shares) / max(1, len(self.shares))
+
+    def at(self, percent: float) -> float:
+        """Return the error below which so many percent of the texts lie."""
+        return self.shares[min(len(self.shares) - 1, int(len(self.shares) * percent / 100))]
+
+
+def errors(texts: Sequence[str], count: Callable[[str], int]) -> Errors:
+    """Compare the estimates of texts with a tokenizer's counts."""
+    pairs = [(estimate_tokens(text), count(text)) for text in texts]
+    shares = sorted((estimate - exact) / max(1, exact) for estimate, exact in pairs)
+    estimated, counted = (sum(column) for column in zip(*pairs, strict=True))
+    return Errors(shares, estimated / max(1, counted) - 1)
+
+
+def main() -> int:
+    """Check, measure and print; return 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in markdown_files(folder)}
+    if not files:
+        parser.error("the folder has no Markdown")
+    wrong = [words for path, data in files.items() for words in disagreements(path, data)]
+    print(f"{len(files):,} documents, {len(wrong):,} disagreements on headings and sections")
+    print("\n".join(wrong[:SHOWN]))
+    texts = [data.decode("utf-8", "replace") for data in files.values()]
+    met = True
+    for name, tokenizer in (("o200k_base", openai.o200k_base()), ("cl100k_base", openai.cl100k_base())):
+        found = errors(texts, tokenizer.count)
+        met = met and found.within >= SHARE
+        spread = "  ".join(f"{percent} %: {found.at(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99))
+        print(f"{name}: within 20 %: {found.within:.1%} of the documents, all in all {found.total:+.1%}")
+        print(f"    error at {spread}  worst: {max(map(abs, found.shares)):.1%}")
+    begin = time.perf_counter()
+    for text in texts:
+        estimate_tokens(text)
+    print(f"{sum(map(len, files.values())) / (time.perf_counter() - begin) / 1e6:.0f} MB/s")
+    return 0 if met and not wrong else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,62 @@
+"""The link graph: built from every document, then updated after edits with new links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.corpus import SEED
+from benchmarks.documents.edits import NotFound, places
+from benchmarks.timing import seconds, spread
+from index.link_graph.graph import LinkGraph
+from index.storage.location import IndexLocation
+from workspace.edits import AppendContent
+from workspace.links.inbound import ScannedInbound
+from workspace.workspace import Workspace
+from workspace.writing.plan import Mode
+
+_WARM_UP = 3
+_SCANS = 3
+
+
+def measure(repository: str, count: int) -> dict[str, Any]:
+    """Measure the first build in seconds and bytes, the update after each edit, and a backlinks query.
+
+    `scan` is the same query without a graph.
+    """
+    workspace = Workspace.open(Path(repository), durable=False)
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o700)
+        graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
+        try:
+            built = seconds(lambda: graph.follow(workspace.snapshot()))
+            size = sum(file.stat().st_size for file in Path(folder).iterdir())
+            update_times, query_times = _edits(workspace, graph, count)
+        finally:
+            graph.close()
+    snapshot = workspace.snapshot()
+    paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCANS)][:_SCANS]
+    scans = [seconds(lambda: ScannedInbound().find_linking_documents(snapshot, [path])) for path in paths]  # noqa: B023
+    return {
+        "seconds": built,
+        "bytes": size,
+        "follow": spread(update_times[_WARM_UP:]),
+        "ask": spread(query_times[_WARM_UP:]),
+        "scan": spread(scans),
+    }
+
+
+def _edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[list[float], list[float]]:
+    update_times: list[float] = []
+    query_times: list[float] = []
+    for number, (path, slug) in enumerate(places(workspace, count + _WARM_UP, SEED)):
+        text = f"A sentence with [a link](../zq/linked-{number}.md)."
+        operation = AppendContent(file=path, slug=slug, content=text)
+        written = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+        if not written.is_committed:
+            raise NotFound(f"{path}: {written.steps[0].error}")
+        snapshot = workspace.snapshot()
+        update_times.append(seconds(lambda: graph.follow(snapshot)))  # noqa: B023
+        query_times.append(seconds(lambda: graph.find_linking_documents(snapshot, [path])))  # noqa: B023
+    return update_times, query_times

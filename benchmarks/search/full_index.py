@@ -1,0 +1,45 @@
+"""A full build, from a Git commit to a searchable index on disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import seconds
+from index.source import GitSource
+from index.storage.location import IndexLocation
+from index.whoosh_engine.engine import WhooshEngine
+from workspace.workspace import Workspace
+
+PROCESSES = (1, 2)
+"""The numbers of processes of the measured builds."""
+
+
+def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
+    """Measure seconds, CPU seconds of all processes, sections, and bytes of an index in `folder`.
+
+    The build does not wait for the disk, like those of the compared engines.
+    """
+    workspace = Workspace.open(Path(repository), read_only=True)
+    engine = WhooshEngine(
+        IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]),
+        lambda record: b"",
+        durable=False,
+        processes=processes,
+    )
+
+    def build() -> None:
+        engine.rebuild(GitSource(workspace.snapshot()))
+
+    start = os.times()
+    elapsed = seconds(build)
+    end = os.times()
+    status = engine.status(workspace.tip())
+    return {
+        "seconds": elapsed,
+        "cpu_seconds": sum(end[:4]) - sum(start[:4]),
+        "sections": status.state.chunks if status.state else 0,
+        "segments": status.segments,
+        "bytes": status.size,
+    }

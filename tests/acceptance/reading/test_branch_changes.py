@@ -1,0 +1,139 @@
+"""Commits of the git program, which the next search, list and read use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+
+from tests.acceptance.server import Server, serving
+from tests.repositories import Repo, bare, linked, normal
+
+PAGE = "# Guide\n\n## Topic\n\nThe {} stands here.\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return normal(tmp_path / "docs", {"guide.md": PAGE.format("walrus"), "other.md": "# Other\n\nA heron.\n"})
+
+
+@pytest.fixture
+def server(repo: Repo, home: Path) -> Iterator[Server]:
+    with serving(repo.path, home) as server:
+        yield server
+
+
+def assert_words_indexed(server: Server, repo: Repo, *, present: str, absent: str) -> None:
+    """Check that one word is found and read at HEAD, and that another is not found."""
+    found = server.call("search_docs", query=present)
+    assert [hit["chunk_id"] for hit in found.data["hits"]] == ["guide.md#topic"]
+    assert found.data["commit"] == found.data["hits"][0]["source_commit"] == repo.head()
+    assert server.call("search_docs", query=absent).data["hits"] == []
+    read = server.call("get_doc", chunk_id="guide.md#topic")
+    assert read.text.endswith(f"The {present} stands here.")
+    assert read.data["commit"] == repo.head()
+    assert present in server.call("view_document", file="guide.md", slug="topic").data["content"]
+
+
+def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
+    assert_words_indexed(server, repo, present="walrus", absent="otter")
+    first = repo.head()
+
+    repo.commit({"guide.md": PAGE.format("otter")})
+    assert_words_indexed(server, repo, present="otter", absent="walrus")
+
+    repo.write({"guide.md": PAGE.format("badger")})
+    repo.git("commit", "-q", "-a", "--amend", "-m", "Amended")
+    assert_words_indexed(server, repo, present="badger", absent="otter")
+
+    repo.git("reset", "-q", "--hard", first)
+    assert_words_indexed(server, repo, present="walrus", absent="badger")
+
+    repo.git("switch", "-q", "-c", "topic")
+    repo.commit({"guide.md": PAGE.format("lynx")})
+    assert_words_indexed(server, repo, present="lynx", absent="walrus")
+
+    repo.git("switch", "-q", "main")
+    assert_words_indexed(server, repo, present="walrus", absent="lynx")
+
+    repo.git("switch", "-q", "--detach", "topic")
+    assert_words_indexed(server, repo, present="lynx", absent="walrus")
+
+    repo.git("rm", "-q", "other.md")
+    repo.git("commit", "-q", "-m", "Remove")
+    paths = [item["path"] for item in server.call("list_documents").data["documents"]]
+    assert paths == ["guide.md"]
+    assert server.call("search_docs", query="heron").data["hits"] == []
+
+
+def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
+    main = repo.head()
+    repo.git("switch", "-q", "-c", "topic")
+    written = server.call("tag_document", file="guide.md", tags=["new"])
+    assert written.data["commit"] == repo.git("rev-parse", "topic").strip() != main
+    assert repo.git("rev-parse", "main").strip() == main
+    assert repo.status() == ""
+
+    repo.git("switch", "-q", "--detach")
+    refused = server.call("tag_document", file="guide.md", tags=["newer"])
+    assert refused.data["code"] == "DETACHED_HEAD"
+    assert "git switch" in refused.data["fix"]
+
+    repo.git("switch", "-q", "main")
+    written = server.call("tag_document", file="guide.md", tags=["here"])
+    assert written.data["commit"] == repo.head() == repo.git("rev-parse", "main").strip()
+    assert repo.fsck() == repo.status() == ""
+
+
+def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home: Path) -> None:
+    repo.git("branch", "served")
+    with serving(repo.path, home, "--branch", "served") as server:
+        repo.commit({"guide.md": PAGE.format("otter")})
+        assert server.call("search_docs", query="otter").data["hits"] == []
+        written = server.call("tag_document", file="guide.md", tags=["new"])
+        assert written.data["commit"] == repo.git("rev-parse", "served").strip()
+        assert server.call("search_docs", query="walrus", tags="new").data["hits"]
+    assert repo.fsck() == repo.status() == ""
+
+
+def test_linked_work_tree_and_bare_repository_are_followed(repo: Repo, tmp_path: Path, home: Path) -> None:
+    tree = linked(repo, tmp_path / "tree", "side")
+    with serving(tree.path, home) as server:
+        tree.commit({"guide.md": PAGE.format("otter")})
+        assert_words_indexed(server, tree, present="otter", absent="walrus")
+    hub = bare(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
+    with serving(hub.path, home) as server:
+        assert_words_indexed(server, hub, present="walrus", absent="otter")
+        clone = Repo(tmp_path / "clone")
+        hub.git("clone", "-q", ".", str(clone.path))
+        for name in ("user.name", "user.email"):
+            clone.git("config", name, "Ada")
+        clone.commit({"guide.md": PAGE.format("otter")})
+        clone.git("push", "-q", "origin", "main")
+        assert_words_indexed(server, hub, present="otter", absent="walrus")
+
+
+def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
+    page = server.call("search_docs", query="walrus heron", limit=1)
+    assert page.data["next_cursor"]
+    repo.commit({"new.md": "# New\n"})
+    again = server.call("search_docs", query="walrus heron", limit=1, cursor=page.data["next_cursor"])
+    assert (again.is_error, again.data["code"]) == (True, "CURSOR_STALE")
+
+
+def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
+    from tests.repositories import unborn
+
+    repo = unborn(tmp_path / "new")
+    with serving(repo.path, home) as server:
+        assert server.call("list_documents").data["commit"] is None
+        found = server.call("search_docs", query="anything").data
+        assert (found["hits"], found["commit"]) == ([], None)
+        created = server.call("create_document", doc_type="document", title="First")
+        assert created.data["commit"] == repo.head()
+        assert server.call("search_docs", query="first").data["hits"]
+        with pytest.raises(MCPError):
+            server.call("create_documents")
+    assert repo.fsck() == repo.status() == ""

@@ -1,0 +1,13 @@
+"""`docyard` with a longer timeout for Git's locks, for tests on a slow machine."""
+
+from __future__ import annotations
+
+import sys
+
+from docyard.cli.main import main
+from workspace.publishing import locks
+
+locks.WAIT_FOR_GIT = 60.0
+# A worker process that multiprocessing spawns imports this module again.
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Fixes of documents in several processes, compared with those of one process."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from docyard.cli.validate_sources import process_in_blocks
+from workspace.config.config import WorkspaceConfig
+from workspace.validation.files import FileSet, FolderReader
+from workspace.validation.fixes.broken_link import RenamedDocuments
+from workspace.validation.fixes.fix import FixFinder, fix_documents
+from workspace.validation.run import Selection
+
+pytestmark = pytest.mark.process
+
+TEXTS = {
+    "a.md": "# A\n\n## One\n\n[gone](old.md) [case](B.md)\n",
+    "b.md": "# B\n\n## Sub\n\n### Sub\n\n[no](a.md#none)\n",
+    "c.md": "- [] task\n\ntrailing\t \n",
+    "new.md": "# New\n",
+}
+
+
+def test_two_processes_return_same_fixes_as_one(tmp_path: Path) -> None:
+    for path, text in TEXTS.items():
+        (tmp_path / path).write_text(text)
+    config = WorkspaceConfig()
+    files = FileSet(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
+    fixers = FixFinder(
+        files=files,
+        selection=Selection(config.validation),
+        elsewhere=RenamedDocuments({"old.md": "new.md"}),
+    )
+    reported: list[float] = []
+    done = process_in_blocks(
+        partial(fix_documents, fixers),
+        sorted(TEXTS),
+        "Fixing",
+        jobs=2,
+        progress=lambda done, total, message: reported.append(done),
+    )
+    assert sorted(done) == sorted(fix_documents(fixers, TEXTS))
+    assert reported[-1] == len(TEXTS)
+    by_path = {one.path: one for one in done}
+    assert by_path["b.md"].is_open  # a deleted section: only the history has its new address
+    change = by_path["a.md"].change
+    assert change
+    assert b"[gone](new.md) [case](b.md)" in change.after

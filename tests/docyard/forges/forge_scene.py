@@ -1,0 +1,115 @@
+"""A workspace whose remote is on a started forge, so that its proposals have pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from docyard.forges.choice import open_forge
+from docyard.forges.forge_repository import ForgeAccess
+from docyard.forges.port import Forge, NewPullRequest
+from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower, PullRequestOutcome
+from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
+from docyard.forges.transport import TransportLimits
+from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
+from tests.repositories import Repo
+from tests.workspace.proposals.actions.scene import Scene
+from workspace.git.remotes.credentials import Access
+from workspace.proposals.proposal import Proposal
+
+STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
+PAGE = "# Page\n\n## Use\n\nUse it.\n"
+_PAGE_COUNT = 40
+
+
+class ForgeScene(Scene):
+    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes its own page."""
+
+    def __init__(self, path: Path, local: LocalForge, there: Repo, settings: str = "") -> None:
+        super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
+        self.local, self.there = local, there
+        self.repo.commit({f"page-{number}.md": PAGE for number in range(_PAGE_COUNT)})
+        url = f"{local.url}/{local.git_path}"
+        self.repo.git("config", f"url.{there.path}.insteadOf", url)
+        self.repo.git("remote", "add", "origin", url)
+        self.repo.git("push", "-q", "-u", "origin", "main")
+        self.follower = PullRequestFollower(self.workspace)
+        self._numbers = count()
+        self._forge: Forge | None = None
+
+    def access(self) -> ForgeAccess:
+        """Return the forge settings of a user."""
+        return ForgeAccess(self.local.url, PASSWORD)
+
+    @property
+    def forge(self) -> Forge:
+        """Return the adapter, which is created once."""
+        if self._forge is None:
+            self._forge = open_forge(self.workspace, self.access(), STEADY)
+        assert self._forge is not None
+        return self._forge
+
+    def create_pull_request(self) -> tuple[Proposal, int]:
+        """Create a submitted proposal on its own page; return it with the number of its pull request."""
+        proposal = self.proposed("More.", self.page())
+        self.push(proposal)
+        request = self.forge.open(
+            NewPullRequest(proposal.content.title, "Why.", proposal.content.branch, "main")
+        )
+        return proposal, request.number
+
+    def open_pull_request_of(self, proposal: Proposal) -> OpenedPullRequest:
+        """Open or update the pull request of a proposal."""
+        return open_pull_request(self.workspace, proposal, self.forge, Access())
+
+    def page(self) -> str:
+        """Return a page that no proposal changes yet."""
+        return f"page-{next(self._numbers)}.md"
+
+    def page_of(self, proposal: Proposal) -> str:
+        """Return the page that an open proposal changes."""
+        return self.workspace.proposal_reviews().changes(self.now(proposal)).documents[0].path
+
+    def push(self, proposal: Proposal) -> None:
+        self.repo.git("push", "-q", "origin", proposal.content.branch)
+
+    def pull(self) -> None:
+        self.repo.git("pull", "-q", "--ff-only")
+
+    def now(self, proposal: Proposal) -> Proposal:
+        return self.proposal_actions.find(proposal.id)
+
+    def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
+        """Check one proposal's pull request."""
+        found = self.round(branches=[proposal.content.branch], pushed=pushed)
+        assert found.error is None, found.error
+        (one,) = found.pull_requests
+        return one
+
+    def round(self, **options: object) -> ForgeRound:
+        return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
+
+    def rewrite(self, proposal: Proposal, text: str = "Otherwise.") -> None:
+        """Add a commit to a proposal."""
+        self.append(proposal.id, text, self.page_of(proposal))
+
+    def end(self) -> None:
+        if self._forge is not None:
+            self._forge.close_connections()
+
+
+@contextmanager
+def open_forge_scene(kind: str, folder: Path, settings: str = "") -> Iterator[ForgeScene]:
+    """Start a forge of a kind, and yield a workspace whose remote is on it, below a folder."""
+    there = Repo(folder / "docs.git")
+    there.path.mkdir(parents=True)
+    there.git("init", "-q", "--bare", "-b", "main")
+    with local_forge(kind, there.path) as local:
+        local.page_size = 100
+        made = ForgeScene(folder / "here", local, there, settings)
+        try:
+            yield made
+        finally:
+            made.end()

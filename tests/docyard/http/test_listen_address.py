@@ -1,0 +1,71 @@
+"""The address of `--http`, and the errors of binding it."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from docyard.http.settings import CannotListen, ListenAddress, open_sockets, parse_address
+from tests.loops import loop_over
+
+
+@loop_over(
+    ("text", "expected", "shown"),
+    [
+        ("127.0.0.1:8000", ListenAddress("127.0.0.1", 8000), "127.0.0.1"),
+        ("127.0.0.1:0", ListenAddress("127.0.0.1", 0), "127.0.0.1"),
+        ("[::1]:8000", ListenAddress("::1", 8000), "[::1]"),
+        ("LOCALHOST:8000", ListenAddress("localhost", 8000), "localhost"),
+        ("0.0.0.0:80", ListenAddress("0.0.0.0", 80), "127.0.0.1"),
+        ("[::]:80", ListenAddress("::", 80), "[::1]"),
+        ("192.0.2.1:80", ListenAddress("192.0.2.1", 80), "192.0.2.1"),
+    ],
+)
+def test_valid_address_is_parsed(text: str, expected: ListenAddress, shown: str) -> None:
+    found = parse_address(text)
+    assert found == expected
+    assert found.url_host == shown
+
+
+NONE = (
+    *("", "8000", ":8000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1"),
+    *("::1:8000", "[::1]", "[127.0.0.1]:80", "[::1%lo]:80", "example.org:80", "http://127.0.0.1:80"),
+    "127.1:80",
+)
+
+
+@loop_over("text", NONE)
+def test_invalid_address_is_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"must be"):
+        parse_address(text)
+
+
+@loop_over("host", ["127.0.0.1", "localhost"])
+def test_port_zero_selects_a_free_port(host: str) -> None:
+    sockets, port = open_sockets(ListenAddress(host, 0))
+    try:
+        assert port > 0
+        assert {each.getsockname()[1] for each in sockets} == {port}
+        with pytest.raises(CannotListen, match="is in use") as found:
+            open_sockets(ListenAddress("127.0.0.1", port))
+        assert "0 for a free port" in found.value.fix
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def test_foreign_address_cannot_be_bound() -> None:
+    with pytest.raises(CannotListen, match="does not have the address"):
+        open_sockets(ListenAddress("192.0.2.1", 0))
+
+
+def test_recently_closed_port_can_be_bound_again() -> None:
+    [first], port = open_sockets(ListenAddress("127.0.0.1", 0))
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        accepted, _ = first.accept()
+        accepted.close()
+        first.close()
+        assert client.recv(1) == b""
+    [again], _ = open_sockets(ListenAddress("127.0.0.1", port))
+    again.close()

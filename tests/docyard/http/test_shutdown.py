@@ -1,0 +1,72 @@
+"""Shutdown: waiting requests get a response, and running writes are completed."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from docyard.http import server
+from docyard.http.server import ShutdownMiddleware
+
+SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
+
+
+@pytest.fixture(autouse=True)
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_DRAIN_S", 0.01)
+    monkeypatch.setattr(server, "_DISCONNECT_S", 0.01)
+
+
+async def collect_messages(kind: str) -> list[Message]:
+    """Return the messages of a request that is running when the server stops."""
+    sent: list[Message] = []
+    begun, written = anyio.Event(), anyio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        if kind == "written":
+            with anyio.CancelScope(shield=True):
+                await written.wait()
+            await PlainTextResponse("written")(scope, receive, send)
+        elif kind == "half a form":
+            while (await receive())["more_body"]:
+                pass
+        else:
+            await anyio.sleep_forever()
+
+    async def receive() -> Message:
+        if kind == "half a form" and begun.is_set() and not sent:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    notified: list[str] = []
+    server = ShutdownMiddleware(app, [lambda: notified.append("stopping")])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server, SCOPE, receive, send)
+        await begun.wait()
+        server.begin()
+        await server.finish()
+        written.set()
+    assert notified == ["stopping"]
+    return sent
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["waiting", "half a form"])
+async def test_waiting_request_gets_503_on_shutdown(kind: str) -> None:
+    start, body = await collect_messages(kind)
+    assert start["status"] == 503
+    assert b"the server is stopping" in body["body"]
+    assert b"idempotency key" in body["body"]
+    assert b"content-security-policy" in dict(start["headers"])
+
+
+@pytest.mark.anyio
+async def test_completed_write_is_answered_on_shutdown() -> None:
+    start, body = await collect_messages("written")
+    assert (start["status"], body["body"]) == (200, b"written")

@@ -1,0 +1,71 @@
+"""Several clients of one server: each listener gets a notification of a changed tool list."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import anyio
+import pytest
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
+
+from docyard.mcp_server.calls import ToolCalls, Workers
+from docyard.mcp_server.notifications import ToolListAnnouncer
+from tools.registry import UnknownTool
+
+PATIENCE = 60.0  # seconds
+
+
+class NoChannel:
+    """A client without a channel: every call fails the test."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was called")
+
+
+@pytest.mark.anyio
+async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
+    lists = [["one"]]
+    events: list[ServerEvent] = []
+    more = anyio.Event()
+
+    def record_event(event: ServerEvent) -> None:
+        events.append(event)
+        more.set()
+
+    bus = InMemorySubscriptionBus()
+    bus.subscribe(record_event)
+    session = cast(ServerSession, NoChannel())
+    async with Workers(1) as workers:
+        announcer = ToolListAnnouncer(lambda: lists[-1], workers, bus, is_shared=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(announcer.run)
+            announcer.record_list(lists[-1], session)
+            lists.append(["one", "two"])
+            announcer.record_list(lists[-1], session)
+            with anyio.fail_after(PATIENCE):
+                await more.wait()
+            tasks.cancel_scope.cancel()
+    assert events == [ToolsListChanged()]
+
+
+class Empty:
+    """A toolbox without a tool."""
+
+    def call(self, name: str, arguments: object, **others: Any) -> None:
+        raise UnknownTool(name, [])
+
+
+class Silent:
+    """A progress channel that discards reports."""
+
+    async def report_progress(self, *report: object) -> None:
+        """Discard a report."""
+
+
+@pytest.mark.anyio
+async def test_missing_tool_with_progress_raises_unknown_tool() -> None:
+    async with Workers(1) as workers:
+        with pytest.raises(UnknownTool):
+            await ToolCalls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))

@@ -1,0 +1,126 @@
+"""Failures of a remote: rejected push, timeout, lost connection, missing password; and their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from docyard.cli.main import main
+from tests.docyard.test_sync import Server, until
+from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.proxy import Proxy
+from tests.workspace.sync.servers import TOKEN
+
+pytestmark = pytest.mark.process
+
+Capture = pytest.CaptureFixture[str]
+
+SETTINGS = '[remote]\npush = "commit"\n'
+
+
+@pytest.fixture
+def clone_site(tmp_path: Path, home: Path) -> Iterator[Site]:
+    """Yield a clone with a commit that its remote lacks; the remote is served by git's own daemon."""
+    with site("git", tmp_path, home) as clone_site:
+        clone_site.here.commit({"docyard.toml": SETTINGS})
+        yield clone_site
+
+
+@pytest.fixture
+def proxy(clone_site: Site) -> Iterator[Proxy]:
+    """Yield a proxy between the clone and its remote."""
+    assert clone_site.port is not None
+    with Proxy(clone_site.port) as proxy:
+        clone_site.point_to(proxy.port)
+        yield proxy
+
+
+def run_sync(capsys: Capture, clone_site: Site, code: int) -> str:
+    """Return the output of `docyard sync`, after a check that it contains no secret and no local path."""
+    capsys.readouterr()
+    assert main(["sync", "-C", str(clone_site.here.path)]) == code
+    captured = capsys.readouterr()
+    output = captured.out + captured.err
+    assert str(clone_site.folder) not in output
+    assert TOKEN not in output
+    return output
+
+
+def count_unpushed(clone_site: Site) -> int | None:
+    """Return the number of unpushed commits that a server reports."""
+    server = Server(clone_site.here)
+    output = server.call("list_documents").get("unpushed")
+    server.synchronizer.close()
+    server.index.close()
+    assert output is None or output["since"]
+    return None if output is None else int(output["commits"])
+
+
+def check_served(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
+    """Check that a server works, reports the failure in each answer, and synchronises after `restore`."""
+    server = Server(clone_site.here)
+    server.synchronizer._retry_s = 0.05
+    server.synchronizer.start()
+    until(lambda: "sync" in server.call("list_documents"))
+    output = server.note("Written meanwhile")
+    assert output["sync"]["state"] == "failed"
+    assert reason in output["sync"]["error"]
+    assert output["unpushed"]["commits"] >= 2
+    restore()
+    until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
+    assert clone_site.tip() == clone_site.here.head()
+    server.synchronizer.close()
+    server.index.close()
+
+
+def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capture) -> None:
+    hook = clone_site.there.path / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'ask Bo first' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    before = clone_site.tip()
+    output = run_sync(capsys, clone_site, 3)
+    assert "ask Bo first" in output
+    assert clone_site.tip() == before
+    assert count_unpushed(clone_site) == 1
+    check_served(clone_site, "ask Bo first", hook.unlink)
+
+
+def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
+    clone_site.here.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
+    proxy.cut(0, silent=True)
+    output = run_sync(capsys, clone_site, 3)
+    assert "timed out" in output
+    assert "Nothing is lost." in output
+    assert count_unpushed(clone_site) == 2
+    proxy.cut(None)
+    clone_site.here.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
+    assert "Pushed 3 commits" in run_sync(capsys, clone_site, 0)
+
+
+def test_lost_connection_is_reported_until_restored(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
+    proxy.cut(150)
+    output = run_sync(capsys, clone_site, 3)
+    assert "origin" in output
+    assert count_unpushed(clone_site) == 1
+    check_served(clone_site, "origin", lambda: proxy.cut(None))
+    assert clone_site.there.fsck() == clone_site.here.fsck() == ""
+
+
+def test_remote_with_password_requires_valid_token(
+    tmp_path: Path, home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_ASKPASS", "/bin/false")
+    with site("http", tmp_path, home) as clone_site:
+        clone_site.here.commit({"docyard.toml": SETTINGS})
+        output = run_sync(capsys, clone_site, 3)
+        assert "DOCYARD_REMOTE_TOKEN" in output
+        monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", "wrong-7c1f")
+        output = run_sync(capsys, clone_site, 3)
+        assert "wrong-7c1f" not in output
+        assert count_unpushed(clone_site) == 1
+        monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", TOKEN)
+        assert "Pushed 1 commit" in run_sync(capsys, clone_site, 0)
+        assert count_unpushed(clone_site) is None
+        assert clone_site.tip() == clone_site.here.head()

@@ -1,0 +1,136 @@
+"""The pages of history, blame and commits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.docyard.web.documents.scene import API, Pages, serve_documents
+from tests.loops import loop_over
+
+COUNT = 34
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    """Return pages with a document that has more changes than one page of history shows."""
+    with serve_documents(tmp_path_factory.mktemp("past") / "repo") as found:
+        for number in range(COUNT):
+            found.repo.commit(
+                {"count.md": f"# Count\n\n## A\n\n{number}\n\n## B\n\nsame\n"}, f"Count {number}"
+            )
+        found.repo.commit(
+            {"specs/api.md": API.replace("Sixty", "Ninety <b>")},
+            "Allow <more>\n\nThey asked.\n\nSigned-off-by: Bo <bo@example.org>\n"
+            "Docyard-Tool: edit_document\nDocyard-Client: a-client\nDocyard-Proposal: zzzzzzzz",
+        )
+        found.repo.git("rm", "-q", "notes.txt", "specs/twice.md")
+        found.repo.commit({}, "Remove one")
+        yield found
+
+
+def subjects(page: str) -> list[str]:
+    """Return the subjects on a page of history."""
+    return re.findall(r'<p class="subject"><a href="/commit/[0-9a-f]{40}">(.*?)</a>', page)
+
+
+def test_pages_of_history_list_every_commit(pages: Pages) -> None:
+    url, found = "/history/count.md", []
+    while True:
+        page = pages.get(url)
+        found += subjects(page)
+        older = re.search(r'rel="next" href="([^"]*)"', page)
+        if older is None:
+            break
+        url = older[1].replace("&amp;", "&")
+    assert found == [f"Count {number}" for number in reversed(range(COUNT))]
+
+
+def test_next_page_of_history_starts_at_the_same_commit(pages: Pages) -> None:
+    older = re.search(r'rel="next" href="([^"]*)"', pages.get("/history/count.md?ref=HEAD~3"))
+    assert older is not None
+    assert "ref=HEAD~3" in older[1]
+    assert "at=" in older[1]
+    assert subjects(pages.get(older[1].replace("&amp;", "&")))[0]
+
+
+@loop_over("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
+def test_invalid_history_position_still_renders(pages: Pages, query: str) -> None:
+    pages.get(f"/history/count.md?{query}")
+
+
+def test_history_position_must_be_a_commit(pages: Pages) -> None:
+    blob = pages.repo.git("rev-parse", "HEAD:count.md").strip()
+    assert "but must be a commit" in pages.get(f"/history/count.md?at={blob}", 400)
+
+
+def test_section_history_lists_only_its_commits(pages: Pages) -> None:
+    assert subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
+    assert len(subjects(pages.get("/history/count.md?section=a"))) == 30
+
+
+def test_deleted_document_has_a_history(pages: Pages) -> None:
+    page = pages.get("/history/specs/twice.md")
+    assert subjects(page) == ["Remove one", "First"]
+    before = re.search(r'class="then" href="([^"]*)">as it was before', page)
+    assert before is not None
+    assert "Twice" in pages.get(before[1].replace("&amp;", "&"))
+
+
+def test_page_at_a_ref_links_to_the_current_document(pages: Pages) -> None:
+    assert 'href="/doc/count.md">Back to the current state' in pages.get("/doc/count.md?ref=HEAD~3")
+    assert 'href="/">Back to the current state' in pages.get("/doc/specs/twice.md?ref=HEAD~1")
+
+
+def test_commit_page_shows_message_and_trailers(pages: Pages) -> None:
+    page = pages.get("/commit/HEAD~1")
+    for part in (
+        "<h1>Allow &lt;more&gt;</h1>",
+        "They asked.",
+        "via a-client",
+        "<code>edit_document</code>",
+        "Signed off by",
+        "Bo &lt;bo@example.org&gt;",
+        "Rate limits",
+        "Ninety",
+    ):
+        assert part in page
+    assert "Docyard-" not in page
+    assert "/proposals/zzzzzzzz" not in page
+
+
+def test_first_commit_lists_all_files(pages: Pages) -> None:
+    page = pages.get(f"/commit/HEAD~{COUNT + 2}")
+    assert "specs/api.md" in page
+    assert "notes.txt" in page
+
+
+@loop_over("id", ["nope", "0" * 40, "main%00", "HEAD~999", "main:README.md"])
+def test_invalid_commit_is_not_found(pages: Pages, id: str) -> None:
+    assert pages.client.get(f"/commit/{id}").status_code in (400, 404)
+
+
+@loop_over("query", ["?view=inline", "?view=odd", "?offset=99999", "?offset=x"])
+def test_commit_page_renders_in_each_view(pages: Pages, query: str) -> None:
+    pages.get(f"/commit/HEAD~1{query}")
+
+
+def test_blame_groups_lines_by_commit(pages: Pages) -> None:
+    page = pages.get("/blame/specs/api.md")
+    assert page.count('class="run ') == 2
+    assert "Ninety &lt;b&gt; in a minute." in page
+    head = pages.repo.git("rev-parse", "HEAD~1").strip()
+    assert page.count(f'href="/commit/{head}"') == 1
+
+
+def test_blame_of_sections_and_long_documents_is_paged(pages: Pages) -> None:
+    assert 'data-line="20"' in pages.get("/blame/specs/api.md?section=rate-limits")
+    pages.repo.commit({"long.md": "# Long\n" + "\n".join(str(number) for number in range(1500))})
+    page = pages.get("/blame/long.md")
+    assert 'data-line="600"' in page
+    assert 'data-line="601"' not in page
+    assert 'href="/blame/long.md?from=600"' in page
+    assert 'data-line="1501"' in pages.get("/blame/long.md?from=1200")
+    pages.get("/blame/long.md?from=999999")

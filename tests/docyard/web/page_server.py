@@ -1,0 +1,88 @@
+"""The real pages over a real repository, without the HTTP server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from docyard.caller import Caller
+from docyard.web.not_found import build_not_found_handler
+from docyard.web.routes import build_routes
+from docyard.web.site import Site
+from index.service import SearchIndex
+from workspace.workspace import Workspace
+
+CSRF = "a value of this session"
+
+
+class PageServer(NamedTuple):
+    """A client of the pages, with their site and workspace."""
+
+    client: TestClient
+    site: Site
+    workspace: Workspace
+
+    def get(self, url: str, status: int = 200) -> str:
+        """Return a page after checking its status."""
+        response = self.client.get(url, follow_redirects=False)
+        assert response.status_code == status, (url, response.status_code, response.text[:2000])
+        return response.text
+
+
+@contextmanager
+def serve_pages(path: Path, *, read_only: bool = False, location: Path | None = None) -> Iterator[PageServer]:
+    """Yield the pages of a repository for a caller with the server's token."""
+    workspace = Workspace.open(path, read_only=read_only)
+    index = SearchIndex(workspace, location=location)
+    site = Site(lambda: index, read_only=read_only)
+    pages = Starlette(
+        routes=build_routes(site), exception_handlers={HTTPException: build_not_found_handler(site)}
+    )
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["caller"] = Caller(None, CSRF, not read_only, is_session=True)
+        await pages(scope, receive, send)
+
+    try:
+        yield PageServer(TestClient(app), site, workspace)
+    finally:
+        site.close()
+        index.close()
+
+
+class ParsedPage(HTMLParser):
+    """A parsed page: its elements, and the errors of their nesting."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.wrong: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.wrong += [f"<{name}> is open at the end" for name in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID and self._open[-1:] != ["svg"]:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._open[-1:] == [tag]:
+            self._open.pop()
+        elif "svg" not in self._open:
+            self.wrong.append(f"</{tag}> closes {self._open[-1:]}")
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """Return the attributes of each element with a tag."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+_VOID = frozenset(("meta", "link", "input", "br", "hr", "img", "wbr", "source", "col"))

@@ -1,0 +1,52 @@
+"""Link keys: a link shares a key with each possible target."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index.link_graph.records import (
+    LinkRecord,
+    destination_name,
+    link_keys,
+    make_name_test,
+    make_record,
+    matching_names,
+    path_keys,
+)
+from tests.example_counts import scale_examples
+from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets, rules, texts
+from workspace.config.tables import LinkRules
+from workspace.document.document import Document
+
+sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+
+
+@given(rules, sourced)
+@settings(max_examples=scale_examples(120), deadline=None)
+def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, bytes]) -> None:
+    path, data = document
+    world = Paths((*PATHS, *SOURCES), links)
+    parsed = Document.parse(data, path)
+    record = make_record(parsed, links)
+    for kind, destination, target in read_targets(world, parsed):
+        assert set(link_keys(kind, destination, path, links)) & set(path_keys(target))
+        if target != path:
+            assert record.keys(path, links) & set(path_keys(target)), (destination, target)
+        if not world.is_folder(target):
+            assert make_name_test(target)(destination), (destination, target)
+            assert destination_name(destination) in {None, *matching_names(target)}, (destination, target)
+
+
+@given(rules, sourced)
+@settings(max_examples=scale_examples(50), deadline=None)
+def test_written_record_is_read_back(links: LinkRules, document: tuple[str, bytes]) -> None:
+    path, data = document
+    record = make_record(Document.parse(data, path), links)
+    assert LinkRecord.from_bytes(record.to_bytes()) == record
+
+
+def test_very_long_destination_matches_every_path() -> None:
+    record = make_record(Document.parse(b"[x](" + b"a" * 5_000 + b".md)", "from.md"), LinkRules())
+    assert record.is_open
+    assert record.keys("from.md", LinkRules()) & set(path_keys("any/other.md"))

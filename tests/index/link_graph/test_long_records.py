@@ -1,0 +1,50 @@
+"""Long records: read once and cached; only links that may lead to a path are returned."""
+
+from __future__ import annotations
+
+from index.link_graph.records import LONG_RECORD, LinkRecord, LongRecords, Reference, make_name_test
+from index.link_graph.store import LinkingDocument
+from workspace.links.link import LinkKind
+
+_NAMES = ["a.md", "A", "sub/a.markdown", "b.md#x", "../", "c%61.md", "sub/", "README.md", "aa.md", ""]
+
+
+def _record(links: int, *, is_open: bool = False) -> LinkRecord:
+    named = [_NAMES[number % len(_NAMES)] for number in range(links)]
+    found = [Reference("x", line, LinkKind.INLINE, False, name) for line, name in enumerate(named, start=1)]
+    return LinkRecord(tuple(found), is_open)
+
+
+def _found(record: LinkRecord, blob: str = "blob") -> LinkingDocument:
+    return LinkingDocument("toc.md", blob, record.to_bytes())
+
+
+def _again(path: str, blob: str) -> LinkRecord:
+    raise AssertionError("the record was cached or given")
+
+
+def test_long_record_returns_only_possible_references() -> None:
+    records, record = LongRecords(), _record(LONG_RECORD, is_open=True)
+    for path in ("a.md", "sub/README.md", "b.md", "other.md"):
+        may_name = make_name_test(path)
+        expected = tuple(item for item in record.references if may_name(item.destination))
+        for found in (_found(record), LinkingDocument("toc.md", "blob", None)):
+            assert records.likely("", path, _again, found) == LinkRecord(expected, is_open=True)
+    assert ("", "toc.md", "blob") in records
+
+
+def test_short_record_is_returned_whole_and_not_cached() -> None:
+    records, record = LongRecords(), _record(LONG_RECORD - 1)
+    assert records.likely("", "a.md", _again, _found(record)) == record
+    assert ("", "toc.md", "blob") not in records
+    without_record = LinkingDocument("toc.md", "blob", None)
+    assert records.likely("", "a.md", lambda path, blob: record, without_record) == record
+
+
+def test_cached_long_records_stay_within_limit() -> None:
+    records, record = LongRecords(2 * LONG_RECORD), _record(LONG_RECORD)
+    for blob in ("one", "two", "one", "three"):
+        records.likely("", "a.md", _again, _found(record, blob))
+    assert [("", "toc.md", blob) in records for blob in ("one", "two", "three")] == [True, False, True]
+    records.likely("", "a.md", _again, _found(_record(2 * LONG_RECORD + 1), "four"))
+    assert ("", "toc.md", "four") not in records

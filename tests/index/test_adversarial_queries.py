@@ -1,0 +1,68 @@
+"""Adversarial queries and texts are parsed or refused in linear time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, split_words
+from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
+from tests.loops import loop_over
+
+FAMILIES = loop_over("family", ADVERSARIAL_QUERIES.values(), ids=ADVERSARIAL_QUERIES.keys())
+
+
+def seconds(parse_text: Callable[[], object]) -> float:
+    """Return the processor time of a call, the best of three."""
+
+    def once() -> float:
+        start = time.process_time()
+        parse_text()
+        return time.process_time() - start
+
+    return min(once() for _ in range(3))
+
+
+def parse_text(text: str) -> None:
+    with suppress(EmptyQuery, QueryTooBroad):
+        parse(text)
+
+
+@pytest.mark.growth
+@FAMILIES
+def test_parsing_an_adversarial_query_takes_linear_time(family: Callable[[int], str]) -> None:
+    long = family(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
+    short = long[: len(long) // 4]
+    assert seconds(lambda: parse_text(long)) < 6 * seconds(lambda: parse_text(short)) + 0.05
+
+
+@pytest.mark.growth
+@FAMILIES
+def test_query_over_the_limit_is_refused_without_parsing(family: Callable[[int], str]) -> None:
+    huge, long = family(1_000_000), "w" * MAX_CHARACTERS
+    assert seconds(lambda: parse_text(huge)) < 6 * seconds(lambda: parse_text(long)) + 0.05
+
+
+@pytest.mark.growth
+@FAMILIES
+def test_phrase_search_in_adversarial_text_takes_linear_time(family: Callable[[int], str]) -> None:
+    phrase = Phrases.of([split_words("a b"), split_words("word other word")])
+
+    def search(size: int) -> Callable[[], object]:
+        text = family(size).encode("utf-8", "replace")
+        return lambda: phrase.occur_in("a b", text)
+
+    assert seconds(search(20_000)) < 6 * seconds(search(5_000)) + 0.05
+
+
+@pytest.mark.growth
+def test_phrase_that_almost_matches_everywhere_takes_linear_time() -> None:
+    def search(size: int) -> Callable[[], object]:
+        phrase = Phrases.of([("a",) * (size // 2) + ("b",)])
+        text = b"a " * size
+        return lambda: phrase.occur_in("", text)
+
+    assert seconds(search(80_000)) < 6 * seconds(search(20_000)) + 0.05

@@ -1,0 +1,177 @@
+"""Python processes with the server's imports preloaded: `preloaded.python()` replaces `sys.executable`.
+
+Most of the time of a server's start goes into imports. One process makes them and forks a child for each
+start. The child has the descriptors, arguments, environment and folder of the requesting process, and runs
+`__main__` from its first line. Cold starts are made by `tests/soak/`, and in
+`tests/docyard/mcp_server/` by `test_stdio.py` and `test_late_imports.py`.
+
+    python -m tests.preloaded serve SOCKET    makes the imports, and forks until its input ends
+    python tests/preloaded.py run SOCKET …    represents the forked child: passes on signals, exits like it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from functools import cache
+from os.path import dirname
+
+_ROOT = dirname(dirname(__file__))
+_IMPORTS = ("docyard.commands.serve", "docyard.mcp_server.server", "index.service", "tools.registry")
+_MAX_REQUEST = 1 << 20  # bytes of a request: arguments and environment
+_NUMBER_BYTES = 4  # bytes of a number on the wire
+
+
+def python() -> list[str]:
+    """Return the start of a command that takes the arguments of `python`: `-m MODULE …` or a script."""
+    if not hasattr(os, "fork"):
+        return [sys.executable]
+    return [sys.executable, "-I", "-S", __file__, "run", _start_server()]
+
+
+@cache
+def _start_server() -> str:
+    """Start the forking process of this run or worker, and return its socket; it ends with the run."""
+    import atexit
+    import subprocess
+    import tempfile
+
+    folder = tempfile.TemporaryDirectory(prefix="preloaded-")
+    path = os.path.join(folder.name, "socket")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.preloaded", "serve", path],
+        cwd=_ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    atexit.register(folder.cleanup)
+    atexit.register(process.stdin.close)
+    assert process.stdout.readline() == b"ready\n", "the forking process did not start"
+    return path
+
+
+def serve(path: str) -> None:
+    """Fork for each request, until the standard input ends."""
+    import gc
+    import select
+    from importlib import import_module
+
+    for name in _IMPORTS:
+        import_module(name)
+    # The server does not wait: each request has a process that waits for its child.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(64)
+        print("ready", flush=True)
+        while True:
+            ready, _, _ = select.select([listening.fileno(), 0], [], [])
+            if 0 in ready:
+                break
+            connection, _ = listening.accept()
+            if os.fork():
+                connection.close()
+                continue
+            listening.close()
+            _serve_request(connection)
+            return
+
+
+def _serve_request(connection: socket.socket) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    data, descriptors, _, _ = socket.recv_fds(connection, _MAX_REQUEST, 3)
+    while not data.endswith(b"\n"):
+        data += connection.recv(_MAX_REQUEST)
+    child = os.fork()
+    if child:
+        for descriptor in (0, 1, 2, *descriptors):
+            os.close(descriptor)
+        connection.sendall(child.to_bytes(_NUMBER_BYTES, "big"))
+        threading.Thread(target=_end_with, args=(connection, child), daemon=True).start()
+        _, status = os.waitpid(child, 0)
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
+        os._exit(0)
+    connection.close()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    # Streams cache the properties of their descriptors: seekable, terminal.
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    _run_main(**json.loads(data))
+
+
+def _end_with(connection: socket.socket, child: int) -> None:
+    """Kill the forked child if its representative was killed, which cannot pass on that signal."""
+    if not connection.recv(1):
+        os.kill(child, signal.SIGKILL)
+
+
+def _run_main(arguments: list[str], environment: dict[str, str], folder: str) -> None:
+    import runpy
+
+    import pygit2
+
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    home = environment.get("HOME", "")
+    # libgit2 has searched for the user's configuration at import.
+    levels = pygit2.enums.ConfigLevel
+    pygit2.settings.search_path[levels.GLOBAL] = home
+    pygit2.settings.search_path[levels.XDG] = os.path.join(
+        environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git"
+    )
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+def run(path: str, arguments: list[str]) -> int:
+    """Request a forked child that runs the arguments, and exit as it exits."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
+        data = json.dumps(request).encode() + b"\n"
+        sent = socket.send_fds(connection, [data], [0, 1, 2])
+        connection.sendall(data[sent:])
+        child = int.from_bytes(_receive_number(connection), "big")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: os.kill(child, number))
+        # Only the forked child may hold the ends of the pipes.
+        for descriptor in (0, 1, 2):
+            os.close(descriptor)
+        code = int.from_bytes(_receive_number(connection), "big", signed=True)
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _receive_number(connection: socket.socket) -> bytes:
+    data = b""
+    while len(data) < _NUMBER_BYTES:
+        more = connection.recv(_NUMBER_BYTES - len(data))
+        if not more:
+            raise SystemExit("the forking process has ended")
+        data += more
+    return data
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    else:
+        os._exit(run(sys.argv[2], sys.argv[3:]))

@@ -1,0 +1,100 @@
+"""Words that were replaced by the field's terms do not return in identifiers (`docs/glossary.md`)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.layout import PACKAGES, ROOT
+
+pytestmark = pytest.mark.docs
+
+_WORDS = (
+    "told tell tells telling said say says saying stands standing mend mends mended mending anew beside "
+    "hands sight kept keeping looked nasty door doors house room era eras hear heard hearing wake waking "
+    "woken asked ask asks asking brought dressed born taken twins whoever nobody meant lacking gone"
+)
+REPLACED = frozenset(_WORDS.split())
+"""Words of earlier names: say report, state, fix, missing, preserved, boundary module, protocol version."""
+
+PUBLIC_NAMES = frozenset({"asked", "GONE", "GenerationGone", "ParentGone"})
+"""Names in events, and names of error codes: they leave the process."""
+
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def find_identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield each name that a module defines or assigns, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, node.lineno
+            case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                yield name, node.lineno
+            case _:
+                pass
+
+
+def find_replaced_words(source: str) -> list[tuple[str, int]]:
+    """Return the identifiers of a module that have a replaced word, with their lines."""
+    return [
+        (name, line)
+        for name, line in find_identifiers(ast.parse(source))
+        if name not in PUBLIC_NAMES and REPLACED.intersection(word.lower() for word in WORD.findall(name))
+    ]
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
+def test_no_identifier_has_a_replaced_word(package: str) -> None:
+    paths = sorted((ROOT / package).rglob("*.py"))
+    found = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
+    names = {path: names for path, names in found.items() if names}
+    assert names == {}
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
+def test_no_module_name_has_a_replaced_word(package: str) -> None:
+    names = [path.stem for path in (ROOT / package).rglob("*") if path.suffix in ("", ".py")]
+    assert [name for name in names if REPLACED.intersection(name.lower().split("_"))] == []
+
+
+@pytest.mark.parametrize(
+    "source", ["told = 1", "def said_at(): ...", "class LooseMend: ...", "x.kept_rows = 2"]
+)
+def test_replaced_word_is_detected(source: str) -> None:
+    assert len(find_replaced_words(source)) == 1
+
+
+def test_other_words_pass() -> None:
+    assert find_replaced_words("keep = 1\nasked = 2\nclass Handler: ...\ndef restand(): ...") == []
+
+
+def test_tests_are_named_by_condition_and_result() -> None:
+    beginnings = (
+        "what",
+        "who",
+        "nothing",
+        "nor",
+        "where",
+        "which",
+        "how",
+        "it",
+        "its",
+        "they",
+        "there",
+        "so",
+        "of",
+    )
+    pattern = re.compile(rf"def (test_(?:{'|'.join(beginnings)})_\w*)")
+    paths = Path(ROOT / "tests").rglob("test_*.py")
+    assert [name for path in paths for name in pattern.findall(path.read_text())] == []

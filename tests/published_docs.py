@@ -1,0 +1,67 @@
+"""A published documentation of 150 files, whose headings have ids in attribute lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+COUNT = 150
+_AREAS = ("tutorial", "how-to", "reference", "größe")
+
+
+class PublishedHeading(NamedTuple):
+    """The level, title, attribute list and published id of a heading, as its author wrote it."""
+
+    level: int
+    title: str
+    attributes: str
+    id: str
+
+    @property
+    def line(self) -> str:
+        """Return the heading's lines; an attribute list of kramdown is on a line of its own."""
+        gap = "\n" if self.attributes.startswith("{: #faq") else " "
+        return f"{'#' * self.level} {self.title}{gap}{self.attributes}"
+
+
+def path_of(number: int) -> str:
+    """Return the path of a file."""
+    return f"docs/{_AREAS[number % len(_AREAS)]}/page-{number:03}.md"
+
+
+def headings_of(number: int) -> tuple[PublishedHeading, ...]:
+    """Return the headings of a file below its title."""
+    return (
+        PublishedHeading(2, "First steps", "{ #first-steps }", "first-steps"),
+        PublishedHeading(3, "Install it", f"{{ #install-{number:03} .wide }}", f"install-{number:03}"),
+        PublishedHeading(3, "Run `it`", '{#run key="a {b}" }', "run"),
+        PublishedHeading(2, "Größe und 数据", "{ #größe }", "größe"),
+        PublishedHeading(2, "Options", "{: .reference #options data-x='1 2' }", "options"),
+        PublishedHeading(3, "All of *them*", f"{{:#all-{number:03}}}", f"all-{number:03}"),
+        PublishedHeading(2, "Limits", "{#limits}", "limits"),
+        PublishedHeading(2, "Questions", "{: #faq .no_toc }", "faq"),
+        PublishedHeading(2, "In MDX", "{/* #in-mdx */}", "in-mdx"),
+    )
+
+
+def text_of(number: int) -> str:
+    """Return the text of a file, with links to ids of others."""
+    other = (number * 7 + 1) % COUNT
+    folder = "../" + path_of(other).removeprefix("docs/")
+    parts = [
+        f"# Page {number} of the {_AREAS[number % len(_AREAS)]} {{ #page-{number:03} }}",
+        f"See [the first steps]({folder}#first-steps), [how to install]({folder}#install-{other:03}) "
+        f"and [the options](#options).",
+    ]
+    for heading in headings_of(number):
+        parts += [heading.line, f"Words of {heading.title}, number {number}."]
+        if heading.id == "limits":
+            parts.append("- [ ] Measure them\n- [x] Write them down")
+    parts += ["## A set { a, b }", "Text of no published id."]
+    return "\n\n".join(parts) + "\n"
+
+
+def documentation() -> Mapping[str, str]:
+    """Return every file by its path, with the settings of the site generator."""
+    files = {path_of(number): text_of(number) for number in range(COUNT)}
+    return {**files, "mkdocs.yml": "site_name: Pages\nmarkdown_extensions:\n  - attr_list\n  - toc\n"}

@@ -1,0 +1,375 @@
+"""Builders of repositories and checkouts of every shape that Docyard supports."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests import repositories
+from tests.repositories import Repo
+from workspace.workspace import Workspace
+
+FILES = {
+    "README.md": "# Example\n\nText.\n",
+    "guides/setup.md": "# Setup\n\nSteps.\n",
+    "guides/deep/only.md": "# Only\n",
+    "notes.md": "# Notes\n\nA person's.\n",
+    "data.txt": "one\ntwo\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A repository to open: at `opened`, with its files in `files` (None: bare), serving `branch`."""
+
+    opened: Path
+    files: Path | None
+    branch: str | None = None
+
+    @property
+    def repo(self) -> Repo:
+        return Repo(self.files or self.opened)
+
+    def workspace(self) -> Workspace:
+        return Workspace.open(self.opened, branch=self.branch, durable=False)
+
+    def tip(self) -> str:
+        return self.repo.git("rev-parse", f"refs/heads/{self.branch}" if self.branch else "HEAD").strip()
+
+
+def plain(repo: Repo) -> Shape:
+    return Shape(repo.path, repo.path)
+
+
+def configured(path: Path) -> Shape:
+    """Return the shape of a clone, with the settings that a person needs to commit."""
+    clone = Repo(path)
+    clone.git("config", "user.name", repositories.NAME)
+    clone.git("config", "user.email", repositories.EMAIL)
+    return plain(clone)
+
+
+def normal(repo: Repo) -> Shape:
+    return plain(repo)
+
+
+def opened_in_a_subfolder(repo: Repo) -> Shape:
+    return Shape(repo.path / "guides" / "deep", repo.path)
+
+
+def opened_through_a_symlink(repo: Repo) -> Shape:
+    link = repo.path.with_name("link")
+    link.symlink_to(repo.path, target_is_directory=True)
+    return Shape(link, repo.path)
+
+
+def bare(repo: Repo) -> Shape:
+    repo.git("clone", "-q", "--bare", ".", "../bare.git")
+    return Shape(repo.path.with_name("bare.git"), None)
+
+
+def mirror_with_packed_refs(repo: Repo) -> Shape:
+    repo.git("clone", "-q", "--mirror", ".", "../mirror.git")
+    return Shape(repo.path.with_name("mirror.git"), None)
+
+
+def linked_work_tree(repo: Repo) -> Shape:
+    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    return Shape(linked.path, linked.path)
+
+
+def subfolder_of_a_linked_work_tree(repo: Repo) -> Shape:
+    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    return Shape(linked.path / "guides", linked.path)
+
+
+def main_work_tree_opened_from_a_linked_one(repo: Repo) -> Shape:
+    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    return Shape(linked.path, repo.path, branch="main")
+
+
+def linked_work_tree_of_a_bare_repository(repo: Repo) -> Shape:
+    configured(bare(repo).opened)
+    repo.git("-C", "../bare.git", "worktree", "add", "-q", "../linked", "main")
+    return Shape(repo.path.with_name("linked"), repo.path.with_name("linked"))
+
+
+def linked_work_tree_that_was_moved_and_repaired(repo: Repo) -> Shape:
+    repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    moved = repo.path.with_name("moved")
+    repo.path.with_name("linked").rename(moved)
+    Repo(moved).git("worktree", "repair")
+    return Shape(moved, moved)
+
+
+def locked_work_tree(repo: Repo) -> Shape:
+    linked = linked_work_tree(repo)
+    repo.git("worktree", "lock", str(linked.opened))
+    return linked
+
+
+def branch_of_a_deleted_work_tree(repo: Repo) -> Shape:
+    linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
+    shutil.rmtree(linked.path)
+    repo.git("switch", "-q", "--ignore-other-worktrees", "topic")
+    return plain(repo)
+
+
+def work_tree_with_its_own_settings(repo: Repo) -> Shape:
+    linked = linked_work_tree(repo)
+    repo.git("config", "extensions.worktreeConfig", "true")
+    linked.repo.git("config", "--worktree", "core.autocrlf", "true")
+    linked.repo.git("rm", "-q", "--cached", "-r", ".")
+    linked.repo.git("reset", "-q", "--hard")
+    return linked
+
+
+def git_directory_elsewhere(repo: Repo) -> Shape:
+    repo.git("init", "-q", f"--separate-git-dir={repo.path.with_name('elsewhere')}")
+    return plain(repo)
+
+
+def submodule_itself(repo: Repo) -> Shape:
+    above = repositories.normal(repo.path.with_name("above"), {"a.md": "# A\n"})
+    above.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.path), "part")
+    above.git("commit", "-q", "-m", "Part")
+    return configured(above.path / "part")
+
+
+def repository_with_a_submodule(repo: Repo) -> Shape:
+    part = repositories.normal(repo.path.with_name("part"), {"inside.md": "# Inside\n"})
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part.path), "part")
+    repo.git("commit", "-q", "-m", "Part")
+    return plain(repo)
+
+
+def work_tree_named_by_a_git_directory(repo: Repo) -> Shape:
+    git_dir = repo.path.with_name("apart.git")
+    (repo.path / ".git").rename(git_dir)
+    Repo(git_dir).git("config", "core.worktree", str(repo.path))
+    (repo.path / ".git").write_text(f"gitdir: {git_dir}\n")
+    return Shape(git_dir, repo.path)
+
+
+def shallow_clone(repo: Repo) -> Shape:
+    repo.commit({"more.md": "# More\n"})
+    repo.git("clone", "-q", "--depth=1", f"file://{repo.path}", "../shallow")
+    return configured(repo.path.with_name("shallow"))
+
+
+def objects_of_another_repository(repo: Repo) -> Shape:
+    repo.git("clone", "-q", "--shared", ".", "../borrower")
+    return configured(repo.path.with_name("borrower"))
+
+
+def detached_with_a_branch_named(repo: Repo) -> Shape:
+    repo.git("branch", "topic")
+    repo.git("checkout", "-q", "--detach")
+    return Shape(repo.path, None, branch="topic")
+
+
+def branch_with_slashes_and_letters(repo: Repo) -> Shape:
+    repo.git("switch", "-q", "-c", "équipe/文档/v1.0")
+    return plain(repo)
+
+
+def chain_of_symbolic_refs(repo: Repo) -> Shape:
+    repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    repo.git("symbolic-ref", "refs/heads/stable", "refs/heads/alias")
+    repo.git("symbolic-ref", "HEAD", "refs/heads/stable")
+    return plain(repo)
+
+
+def packed_refs(repo: Repo) -> Shape:
+    repo.git("pack-refs", "--all", "--prune")
+    return plain(repo)
+
+
+def many_packs(repo: Repo) -> Shape:
+    repo.git("repack", "-q", "-d")
+    repo.commit({"more.md": "# More\n"})
+    repo.git("repack", "-q", "-d")
+    repo.git("multi-pack-index", "write")
+    return plain(repo)
+
+
+def commit_graph(repo: Repo) -> Shape:
+    repo.git("commit-graph", "write", "--reachable")
+    return plain(repo)
+
+
+def grafted_by_a_replacement(repo: Repo) -> Shape:
+    repo.commit({"more.md": "# More\n"})
+    repo.git("replace", "--graft", "HEAD")
+    return plain(repo)
+
+
+def old_index(repo: Repo) -> Shape:
+    return with_settings(repo, {"index.version": "2"})
+
+
+def compressed_index(repo: Repo) -> Shape:
+    repo.git("update-index", "--index-version", "4")
+    return with_settings(repo, {"index.version": "4"})
+
+
+def untracked_cache(repo: Repo) -> Shape:
+    repo.git("update-index", "--untracked-cache")
+    return with_settings(repo, {"core.untrackedCache": "true"})
+
+
+def file_system_monitor_marks(repo: Repo) -> Shape:
+    repo.git("update-index", "--fsmonitor")
+    return with_settings(repo, {"core.fsmonitor": "false"})
+
+
+def index_without_checksum(repo: Repo) -> Shape:
+    data = (repo.path / ".git" / "index").read_bytes()
+    (repo.path / ".git" / "index").write_bytes(data[:-20] + bytes(20))
+    return with_settings(repo, {"index.skipHash": "true"})
+
+
+def ignoring_case(repo: Repo) -> Shape:
+    return with_settings(repo, {"core.ignoreCase": "true"})
+
+
+def ignoring_modes(repo: Repo) -> Shape:
+    (repo.path / "README.md").chmod(0o755)
+    return with_settings(repo, {"core.fileMode": "false"})
+
+
+def with_settings(repo: Repo, settings: dict[str, str]) -> Shape:
+    for name, value in settings.items():
+        repo.git("config", name, value)
+    return plain(repo)
+
+
+def executable_document(repo: Repo) -> Shape:
+    (repo.path / "README.md").chmod(0o755)
+    repo.git("commit", "-q", "-a", "-m", "Executable")
+    return plain(repo)
+
+
+def read_only_file(repo: Repo) -> Shape:
+    (repo.path / "README.md").chmod(0o444)
+    return plain(repo)
+
+
+def hard_linked_file(repo: Repo) -> Shape:
+    repo.path.with_name("twin.md").hardlink_to(repo.path / "README.md")
+    return plain(repo)
+
+
+def symlinked_work_tree(repo: Repo) -> Shape:
+    real = repo.path.with_name("real")
+    repo.path.rename(real)
+    repo.path.symlink_to(real, target_is_directory=True)
+    return plain(repo)
+
+
+def names_that_differ_in_case(repo: Repo) -> Shape:
+    repo.commit({"readme.md": "# Lower case\n", "guides/Setup.md": "# Upper case\n"})
+    if (repo.path / "readme.md").samefile(repo.path / "README.md"):
+        pytest.skip("this file system ignores case")
+    return plain(repo)
+
+
+def symlinks_next_to_documents(repo: Repo) -> Shape:
+    (repo.path / "link.md").symlink_to("README.md")
+    (repo.path / "folder").symlink_to("guides", target_is_directory=True)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "Links")
+    return plain(repo)
+
+
+def other_files_flagged(repo: Repo) -> Shape:
+    repo.git("update-index", "--assume-unchanged", "data.txt")
+    return plain(repo)
+
+
+def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
+    """Return a builder of a clone with these attributes and settings, checked out by git itself."""
+
+    def make(repo: Repo) -> Shape:
+        repo.commit(
+            {
+                ".gitattributes": attributes,
+                "windows.md": "# Windows\r\n\r\nText.\r\n",
+                "mixed.md": "# A\r\nb\n",
+            }
+        )
+        options = [f"-c{name.replace('_', '.')}={value}" for name, value in settings.items()]
+        repo.git("clone", "-q", *options, ".", "../clone")
+        return configured(repo.path.with_name("clone"))
+
+    make.__name__ = "eol: " + " ".join([attributes.strip(), *(f"{k}={v}" for k, v in settings.items())])
+    return make
+
+
+def another_file_system(repo: Repo) -> Shape:
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK) or shared.stat().st_dev == repo.path.stat().st_dev:
+        pytest.skip("there is no second file system to write to")
+    linked = shared / f"docyard-test-{os.getpid()}"
+    repositories.linked(repo, linked, "topic")
+    return Shape(linked, linked)
+
+
+SERVED: list[Callable[[Repo], Shape]] = [
+    normal,
+    opened_in_a_subfolder,
+    opened_through_a_symlink,
+    bare,
+    mirror_with_packed_refs,
+    linked_work_tree,
+    subfolder_of_a_linked_work_tree,
+    main_work_tree_opened_from_a_linked_one,
+    linked_work_tree_of_a_bare_repository,
+    linked_work_tree_that_was_moved_and_repaired,
+    locked_work_tree,
+    branch_of_a_deleted_work_tree,
+    work_tree_with_its_own_settings,
+    git_directory_elsewhere,
+    submodule_itself,
+    repository_with_a_submodule,
+    work_tree_named_by_a_git_directory,
+    shallow_clone,
+    objects_of_another_repository,
+    detached_with_a_branch_named,
+    branch_with_slashes_and_letters,
+    chain_of_symbolic_refs,
+    packed_refs,
+    many_packs,
+    commit_graph,
+    grafted_by_a_replacement,
+    old_index,
+    compressed_index,
+    untracked_cache,
+    file_system_monitor_marks,
+    index_without_checksum,
+    ignoring_case,
+    ignoring_modes,
+    executable_document,
+    read_only_file,
+    hard_linked_file,
+    symlinked_work_tree,
+    names_that_differ_in_case,
+    symlinks_next_to_documents,
+    other_files_flagged,
+    end_of_line("", core_autocrlf="true"),
+    end_of_line("", core_autocrlf="input"),
+    end_of_line("", core_autocrlf="true", core_safecrlf="true"),
+    end_of_line("* text=auto\n", core_eol="crlf"),
+    end_of_line("* text=auto eol=crlf\n"),
+    end_of_line("* text=auto eol=lf\n", core_autocrlf="true"),
+    end_of_line("*.md text\n", core_autocrlf="true"),
+    end_of_line("*.md -text\n", core_autocrlf="true"),
+    end_of_line("guides/** -text\n*.md eol=crlf\n"),
+    end_of_line("*.md ident\n"),
+    another_file_system,
+]

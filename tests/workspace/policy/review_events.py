@@ -1,0 +1,96 @@
+"""People with tokens, and events of proposals, for tests of the policy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tests.workspace.proposals.event_writer import ADA, AGENT, COMMIT, ID, make_event, make_opening
+from workspace.policy.tokens import KnownPerson, Person
+from workspace.proposals.approvals import create_seal
+from workspace.proposals.events import Author, Event, EventBody, KnownBy, ReviewDecision, Reviewed
+from workspace.proposals.proposal import Proposal, ProposalState, replay_events
+
+__all__ = [
+    "ADA",
+    "AGENT",
+    "COMMIT",
+    "ID",
+    "Check",
+    "MemoryKeyring",
+    "author_of",
+    "make_events",
+    "make_keyring",
+    "make_proposal",
+    "sealed_review",
+]
+
+
+class MemoryKeyring(NamedTuple):
+    """A keyring in memory."""
+
+    people: Mapping[str, KnownPerson]
+
+    def find_known(self, token: str) -> KnownPerson | None:
+        return self.people.get(token)
+
+
+class Check(NamedTuple):
+    """The result of a check."""
+
+    name: str
+    passed: bool
+
+
+def make_keyring(**addresses: str) -> MemoryKeyring:
+    """Return a keyring of tokens with their people's addresses; a key is the digest of the token's name."""
+    return MemoryKeyring(
+        {
+            token: KnownPerson(Person(token, token.title(), address), hashlib.sha256(token.encode()).digest())
+            for token, address in addresses.items()
+        }
+    )
+
+
+def author_of(known: KnownPerson) -> Author:
+    """Return the author of an event that a person with a token writes."""
+    return Author(known.person.name, known.person.email, KnownBy.TOKEN, known.person.token)
+
+
+def sealed_review(
+    known: KnownPerson,
+    verdict: ReviewDecision = ReviewDecision.APPROVE,
+    commit: str = COMMIT,
+    *,
+    on: ReviewDecision | None = None,
+    at: str | None = None,
+    proposal: str = ID,
+    target: str = "main",
+    token: str | None = None,
+) -> Reviewed:
+    """Return a review with a person's seal; the seal may be on another decision, commit, and so on."""
+    mark = create_seal(
+        known.key,
+        proposal=proposal,
+        target=target,
+        verdict=on or verdict,
+        commit=at or commit,
+        token=token or known.person.token,
+    )
+    return Reviewed(verdict, "", commit, mark)
+
+
+def make_events(*reviews: tuple[EventBody, Author], opener: Author = AGENT) -> tuple[Event, ...]:
+    """Return the events of a proposal: its opening, and then the reviews in order."""
+    return tuple(
+        make_event(body, minutes, author)
+        for minutes, (body, author) in enumerate([(make_opening(), opener), *reviews])
+    )
+
+
+def make_proposal(events: Sequence[Event], tip: str | None = COMMIT) -> Proposal:
+    """Return the open proposal of some events, at a tip."""
+    content = replay_events(events)
+    assert content is not None
+    return Proposal(content, ProposalState.OPEN, tip, None, False, False, (), 0)

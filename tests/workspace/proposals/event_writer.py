@@ -1,0 +1,77 @@
+"""Authors, a clock and a writer of events for tests of proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from workspace.git.store import GitStore
+from workspace.proposals.discussion import Discussion
+from workspace.proposals.event_log import AppendResult, EventLog
+from workspace.proposals.events import Author, Event, EventBody, KnownBy, Opened, decode_event, encode_event
+
+ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
+BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
+AGENT = Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent")
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+ID = "k7m2q9xa"
+COMMIT, OTHER_COMMIT = "1" * 40, "2" * 40
+
+
+def make_opening(title: str = "Say more of retries", base: str | None = None, id: str = ID) -> Opened:
+    """Return the event that opens a proposal to `main`, on the branch of its id."""
+    return Opened(title, "What and why.", "main", f"proposals/{id}", base)
+
+
+def make_event(
+    body: EventBody,
+    minutes: float = 0,
+    author: Author = ADA,
+    after: Sequence[Event] = (),
+    proposal: str = ID,
+) -> Event:
+    """Return an event at a number of minutes after noon, encoded and decoded."""
+    name, data = encode_event(
+        proposal, body, author, NOON + timedelta(minutes=minutes), tuple(one.id for one in after)
+    )
+    return decode_event(proposal, name, data)
+
+
+class EventWriter:
+    """An event log with a clock that advances by a second at each call."""
+
+    def __init__(self, path: Path, start: datetime = NOON) -> None:
+        self.store = GitStore(path)
+        self.log = EventLog(self.store, durable=False)
+        self._time = start
+
+    def clock(self) -> datetime:
+        self._time += timedelta(seconds=1)
+        return self._time
+
+    def append(
+        self,
+        *bodies: EventBody,
+        by: Author = ADA,
+        proposal: str = ID,
+        seen: Discussion | None = None,
+        request: str | None = None,
+        now: Callable[[], datetime] | None = None,
+    ) -> AppendResult:
+        """Append events to a proposal."""
+        return self.log.append(
+            proposal,
+            bodies,
+            by,
+            tool="update_proposal",
+            client="tests",
+            seen=seen,
+            request=request,
+            now=now or self.clock,
+        )
+
+    def events(self, proposal: str = ID) -> tuple[Event, ...]:
+        """Return the current events of a proposal."""
+        return self.log.read().events_of(proposal).events

@@ -1,0 +1,103 @@
+"""The authors of a proposal's commits cannot approve it, whatever name Git records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
+from workspace.edits import UpdateContent
+from workspace.merge.conflict import Resolution, ResolutionChoice
+from workspace.merge.trees import FileConflict, Resolutions
+from workspace.proposals.actions.discuss import OwnProposal
+from workspace.proposals.actions.refresh import RefreshDecisions
+from workspace.proposals.proposal import Proposal
+from workspace.sync.sync import merge_remote
+from workspace.writing.plan import Mode
+
+API = "specs/api.md"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "repo", 'overwrite = "any"\n' + RULE)
+
+
+def by_agent(scene: Scene) -> Proposal:
+    return scene.proposed("By an agent.", API, "calls")
+
+
+@pytest.mark.parametrize("amend_options", [("--amend",), ("-C", "HEAD")])
+def test_person_who_amends_client_commit_cannot_approve(scene: Scene, amend_options: tuple[str, ...]) -> None:
+    """Git preserves the message, its trailers and the author of an amended commit."""
+    proposal = by_agent(scene)
+    scene.repo.git("checkout", "-q", proposal.content.branch)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    (scene.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
+    scene.repo.git("commit", "-q", "-a", "--no-edit", *amend_options)
+    assert scene.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposal_actions.find(proposal.id))
+    scene.approve(proposal, "cyd")
+    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+
+
+def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
+    """Return a proposal in conflict with its target, and new content that decides the conflict."""
+    operation = UpdateContent(file=API, slug="calls", content="First.")
+    other = scene.proposal_actions.propose([operation], AGENT, mode=Mode.ALL).proposal
+    proposal = scene.open()
+    branch = scene.proposal_actions.open_branch(proposal.id)
+    second = UpdateContent(file=API, slug="calls", content="Second.")
+    branch.write([second], mode=Mode.ALL, tool="edit_document", client="an agent")
+    assert other is not None
+    scene.approve(other, "cyd")
+    scene.proposal_actions.merge(other.id, scene.person("cyd"))
+    [conflict] = (
+        scene.workspace.proposal_reviews().preview(scene.proposal_actions.find(proposal.id)).conflicts
+    )
+    return proposal, {
+        conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.CONTENT, b"Third.\n")}
+    }
+
+
+def test_person_who_decided_conflict_without_token_cannot_approve(scene: Scene) -> None:
+    proposal, decisions = in_conflict(scene)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    scene.proposal_actions.refresh(proposal.id, ADA, RefreshDecisions(lambda _: decisions))
+    assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.content.branch)
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposal_actions.find(proposal.id))
+    scene.approve(scene.proposal_actions.find(proposal.id), "cyd")
+    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+
+
+def test_conflict_decided_by_agent_allows_approval_by_user(scene: Scene) -> None:
+    proposal, decisions = in_conflict(scene)
+    scene.repo.git("config", "user.email", "bea@example.org")
+    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decisions))
+    scene.approve(scene.proposal_actions.find(proposal.id))
+    assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
+
+
+def test_person_who_decided_sync_conflict_cannot_approve(scene: Scene) -> None:
+    """A sync may write protected text to a proposal; it reaches the target only by review."""
+    proposal = scene.open()
+    operation = UpdateContent(file=API, slug="calls", content="Ours.")
+    branch = scene.proposal_actions.open_branch(proposal.id)
+    branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
+    scene.repo.git("checkout", "-q", "-b", "theirs", "main")
+    theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    scene.repo.git("checkout", "-q", "main")
+    scene.repo.git("config", "user.email", "bea@example.org")
+    content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
+
+    def choose(found: Sequence[FileConflict]) -> Resolutions:
+        return {path: {conflict.unit: content} for path, conflict in found}
+
+    merge_remote(scene.workspace, proposal.content.branch, theirs, "origin", choose)
+    assert "By Bea." in scene.show(API, proposal.content.branch)
+    with pytest.raises(OwnProposal):
+        scene.approve(scene.proposal_actions.find(proposal.id))

@@ -1,0 +1,138 @@
+"""The quota of events: a flood of comments hides no review and no closing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.repositories import Repo
+from tests.workspace.proposals.actions.scene import AGENT as CLIENT
+from tests.workspace.proposals.actions.scene import RULE, Scene
+from tests.workspace.proposals.event_writer import (
+    ADA,
+    AGENT,
+    BEA,
+    COMMIT,
+    ID,
+    NOON,
+    EventWriter,
+    make_opening,
+)
+from workspace.proposal_ids import BRANCH
+from workspace.proposals import discussion
+from workspace.proposals.actions.merge import MergeBlocked
+from workspace.proposals.discussion import Discussion
+from workspace.proposals.events import (
+    Author,
+    Closed,
+    Commented,
+    EventBody,
+    InvalidEventText,
+    Reopened,
+    ReviewDecision,
+    Reviewed,
+    encode_event,
+)
+from workspace.proposals.proposal import ProposalState
+
+REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
+
+
+@pytest.fixture(autouse=True)
+def _small_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discussion, "MAX_EVENTS", 100)
+    monkeypatch.setattr(discussion, "MOST_BYTES", 80_000)
+
+
+def fill(writer: EventWriter, by: Author, *words: EventBody) -> int:
+    """Append events until the quota is exceeded; return their number."""
+    for number in range(200):
+        try:
+            writer.append(words[number % len(words)], by=by)
+        except InvalidEventText:
+            return number
+    raise AssertionError("the quota was never exceeded")
+
+
+def plant(repo: Repo, id: str, words: EventBody, count: int) -> None:
+    """Commit events to the discussion with Git, without the event log."""
+    repo.git("checkout", "-q", BRANCH)
+    events = (encode_event(id, words, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
+    repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
+    repo.git("checkout", "-q", "main")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why?",
+        pytest.param("w" * 5_000, marks=pytest.mark.slow),
+        pytest.param("😀" * 2_000, marks=pytest.mark.slow),
+    ],
+)
+def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> None:
+    writer = EventWriter(repo.path)
+    writer.append(make_opening())
+    fill(writer, BEA, Commented(text))
+    ends = fill(writer, AGENT, REQUEST, Closed("No."), Reopened())
+    assert ends > 20, "a client's"
+    appended = [writer.append(words, by=BEA).events[0] for words in (REQUEST, Closed("No."))]
+    for log in (writer.log, EventWriter(repo.path).log):
+        found = log.read().events_of(ID)
+        assert found.events[-2:] == (*appended,)
+        assert (found.unreadable, found.unread) == (0, 0)
+
+
+def test_long_events_share_quota_of_comments(repo: Repo) -> None:
+    writer = EventWriter(repo.path)
+    writer.append(make_opening())
+    assert fill(writer, ADA, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
+    writer.append(REQUEST)
+
+
+def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> None:
+    writer = EventWriter(repo.path)
+    writer.append(make_opening())
+    writer.append(REQUEST, by=BEA)
+    plant(repo, ID, Commented("A planted remark, " * 20), 150)
+    tip = repo.git("rev-parse", BRANCH).strip()
+    found = writer.log.read().events_of(ID)
+    assert REQUEST in [event.body for event in found.events]
+    assert (len(found.events), found.unread) == (100, 52)
+    assert Discussion(writer.store, [tip]).events_of(ID) == found, "earlier reads do not change the result"
+    with pytest.raises(InvalidEventText):
+        writer.append(Closed())
+
+
+def test_missing_event_is_read_once_restored(repo: Repo) -> None:
+    writer = EventWriter(repo.path)
+    writer.append(make_opening())
+    writer.append(REQUEST)
+    blob = repo.git("rev-parse", f"{BRANCH}:{ID}/{speaker_file(repo)}").strip()
+    path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    away = path.rename(repo.path / ".git" / "away")
+    log = EventWriter(repo.path).log
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (1, 1)
+    away.rename(path)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (2, 0)
+
+
+def speaker_file(repo: Repo) -> str:
+    """Return the file of the last event."""
+    return repo.git("ls-tree", "--name-only", f"{BRANCH}:{ID}").splitlines()[-1]
+
+
+def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repo", RULE)
+    free = scene.proposed()
+    bound = scene.proposed(file="specs/api.md", slug="calls")
+    scene.approve(bound)
+    for proposal in (free, bound):
+        plant(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)
+    for proposal, actor in ((bound, scene.person()), (free, CLIENT)):
+        with pytest.raises(MergeBlocked) as blocked:
+            scene.proposal_actions.merge(proposal.id, actor)
+        assert blocked.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
+    assert scene.proposal_actions.merge(free.id, scene.person()).proposal.state is ProposalState.MERGED

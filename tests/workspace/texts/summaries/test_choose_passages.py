@@ -1,0 +1,52 @@
+"""The choice of passages is within the budget, and includes a passage of each section first."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.texts.summaries.summary import PassageChoice, choose_passages
+
+SECTIONS = 4
+CHOICES = st.lists(
+    st.builds(
+        PassageChoice,
+        section=st.integers(0, SECTIONS - 1),
+        place=st.integers(0, 1_000),
+        worth=st.floats(0.1, 10),
+        cost=st.integers(1, 60),
+    ),
+    max_size=40,
+    unique_by=lambda choice: (choice.section, choice.place),
+)
+
+
+@given(CHOICES, st.integers(0, 300))
+def test_choices_fill_the_budget(choices: list[PassageChoice], budget: int) -> None:
+    chosen = choose_passages(choices, [100] * SECTIONS, budget)
+    spent = sum(choice.cost for choice in chosen)
+    assert spent <= budget
+    assert len(set(chosen)) == len(chosen)
+    left = set(choices) - set(chosen)
+    assert spent >= budget or all(choice.cost > budget - spent for choice in left)
+
+
+@given(CHOICES, st.integers(0, 300), st.randoms())
+def test_order_of_choices_does_not_matter(choices: list[PassageChoice], budget: int, random: object) -> None:
+    shuffled = list(choices)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert choose_passages(choices, [100] * SECTIONS, budget) == choose_passages(
+        shuffled, [100] * SECTIONS, budget
+    )
+
+
+def test_every_section_gets_its_share() -> None:
+    rich = [PassageChoice(0, place, 10.0, 20) for place in range(50)]
+    poor = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
+    chosen = choose_passages([*rich, *poor], [1_000, 100, 100, 100], 20 * 8)
+    assert {choice.section for choice in chosen} == {0, 1, 2, 3}
+
+
+def test_weight_is_relative_to_cost() -> None:
+    chosen = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
+    assert chosen[0].place == 1
