@@ -13,9 +13,9 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname
 
 def main() -> int:
     """Run the command line. Return the exit code: 0 done, 1 problems found, 2 wrong usage, 3 cannot run."""
-    from docyard.startup import check_names
+    from docyard.startup import check_own_packages
 
-    check_names()
+    check_own_packages()
     from docyard.cli.main import main as run
 
     return run()

@@ -14,18 +14,18 @@ from os.path import dirname, join, realpath
 OWN_PACKAGES = ("tools", "index", "workspace", "templates")
 
 
-def check_names(home: str | None = None, names: Sequence[str] = OWN_PACKAGES) -> None:
-    """Raise ImportError unless each name resolves to the package in `home`. Imports none of them.
+def check_own_packages(root: str | None = None, names: Sequence[str] = OWN_PACKAGES) -> None:
+    """Raise ImportError unless each name resolves to the package in `root`. Imports none of them.
 
-    `home` is the folder that holds the package `docyard` itself.
+    `root` is the folder that contains the package `docyard` itself.
     """
-    home = home or dirname(dirname(realpath(__file__)))
+    root = root or dirname(dirname(realpath(__file__)))
     for name in names:
-        ours = join(home, name)
+        expected = join(root, name)
         location = _find_location(find_spec(name))
-        if location is None or realpath(location) != realpath(ours):
+        if location is None or realpath(location) != realpath(expected):
             raise ImportError(
-                f"Docyard's own package {name!r} is {ours}, but Python finds "
+                f"Docyard's own package {name!r} is {expected}, but Python finds "
                 f"{location or 'no such package'}. Install Docyard in a separate environment, for example "
                 "with `pipx install docyard`, and unset PYTHONPATH when it runs.",
                 name=name,

@@ -126,7 +126,7 @@ MUTATIONS = (
     Mutation(
         "another folder's repository or work tree is refused",
         "workspace/git/repository.py",
-        "    if workdir is None or home is None:\n        return None\n",
+        "    if workdir is None or dot_git_parent is None:\n        return None\n",
         "    return None\n",
         ("tests/docyard/test_hostile_repository.py",),
     ),
@@ -287,7 +287,7 @@ MUTATIONS = (
     Mutation(
         "an edit is parsed again and compared",
         "workspace/document/splices.py",
-        "    _check_structure(document, changed, splices, edit.renamed)\n",
+        "    _check_structure(document, changed, splices, edit.renamed_position)\n",
         "",
         ("tests/workspace/edits/test_introduction.py", "tests/workspace/edits/test_rewrite_text.py"),
     ),

@@ -47,7 +47,7 @@ def sync_status_of(workspace: Workspace) -> dict[str, Any]:
             "commits": tracked.unpushed.commits,
             "since": _format_time(tracked.unpushed.since),
         }
-        if tracked.unpushed.is_more:
+        if tracked.unpushed.has_more:
             fields["unpushed"]["more"] = True
     if divergence := _describe_divergence(status, tracked):
         fields["sync"] = divergence

@@ -39,7 +39,7 @@ _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
     "INVALID_TITLE": ("title", "new_title"),
     "INVALID_CONTENT": ("content", "initial_content", "title", "new_title", "criteria", "assignee", "note"),
     "LEVEL_CONFLICT": ("content", "initial_content", "parent_slug"),
-    "STRUCTURE_CHANGED": ("content", "initial_content", "title", "criteria", "note"),
+    "STRUCTURE_CHANGED": ("content", "initial_content", "title", "criteria", "note", "assignee"),
     "LIMIT_EXCEEDED": ("content", "initial_content"),
     "INVALID_PATH": ("file", "path", "folder"),
     "PATH_EXISTS": ("title",),

@@ -24,7 +24,7 @@ def make_request(
     tool: Tool,
     arguments: CallArguments,
     operations: Sequence[CallArguments] | None,
-    result: Callable[[Plan], Mapping[str, object]],
+    build_result: Callable[[Plan], Mapping[str, object]],
 ) -> Request:
     """Return the request of a call for storage; `operations` are those of a batch, None for a single call.
 
@@ -35,18 +35,20 @@ def make_request(
     canonical = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
     if operations is not None:
         canonical["operations"] = operations
-    return Request(key, compute_digest(tool.name, canonical), result)
+    return Request(key, compute_digest(tool.name, canonical), build_result)
 
 
-def strip_for_replay(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[str]) -> Data:
+def strip_for_replay(
+    step: PlanStep, build_data: Callable[[PlanStep], Data], offered_tools: Container[str]
+) -> Data:
     """Return the result of one operation without usage, example and texts of documents."""
     from workspace.writing.plan import StepStatus
 
     if step.status is StepStatus.DONE:
-        return {"success": True, **answer(step)}
+        return {"success": True, **build_data(step)}
     assert step.error is not None, "a batch with a rolled back operation is not committed"
     error = step.error
-    fix = add_list_call(error.fix, error.among, offered)
+    fix = add_list_call(error.fix, error.among, offered_tools)
     return {
         "success": False,
         "error": error.message,
@@ -68,8 +70,8 @@ def replay(
     """
     data: Data = {**recorded.result, "commit": recorded.commit, "repeated": True}
     if hints:
-        first = data.get("hints")
-        data["hints"] = [*hints, *(first if isinstance(first, list) else ())]
+        stored_hints = data.get("hints")
+        data["hints"] = [*hints, *(stored_hints if isinstance(stored_hints, list) else ())]
     failed = 0
     results = data.get("batch_results")
     if isinstance(results, list):
@@ -77,10 +79,11 @@ def replay(
             if isinstance(entry, dict) and entry.get("success") is False:
                 failed += 1
                 entry["usage"] = dict(tool.usage(item))
-    view = _view_written_call(context, data, items)
+    view = _build_view_call(context, data, items)
     if failed:
         instruction = (
-            f"Fix the failed operations ({failed}) as their errors say, and send only those with a new key"
+            f"Fix the failed operations ({failed}) as their errors describe, "
+            "and send only those with a new key"
         )
         data["next_step"] = NextStep(instruction)
     else:
@@ -91,8 +94,8 @@ def replay(
     return Answer(data)
 
 
-def _view_written_call(context: Context, data: Data, items: Sequence[CallArguments]) -> Call | None:
-    """Return a call that shows a document that the first call wrote, if it still exists; else a list."""
+def _build_view_call(context: Context, data: Data, items: Sequence[CallArguments]) -> Call | None:
+    """Return a call that shows a document that the first call wrote, or a list if none still exists."""
     sources = [data, *items[::-1]]
     for path in (source.get(field) for source in sources for field in ("path", "file")):
         if isinstance(path, str):

@@ -12,7 +12,7 @@ frontmatter/        front matter: the only package that imports `yaml`
 git/                Git: the only package that imports `pygit2`
 globs.py            globs over paths, with one meaning in settings, manifests and searches
 history/            the history of a document or section: its commits, and the author of each line
-links/              links: what a document refers to, what a link resolves to, and its destination after a …
+links/              links: resolution of links, and updates of their destinations after a move
 lru_cache.py        a least-recently-used cache with a capacity
 markdown/           Markdown: the only package that imports `markdown_it`
 merge/              the three-way merge of documents
@@ -24,10 +24,10 @@ proposals/          proposals: branches to be merged after review, with their di
 publishing/         the publication of a batch
 rendering/          rendering: untrusted Markdown as HTML that is safe to show
 revisions.py        refs: the names of commits to read
-snapshot/           a commit as documents: the snapshot, the overlay of uncommitted changes, and document …
+snapshot/           a commit as documents: snapshots, overlays of uncommitted changes, and document types
 sync/               synchronization with a remote: fetch, merge and push of branches and proposals
 texts/              texts of any kind for the reading tools: their outline and their parts by name
 validation/         validation of the Markdown of a workspace
-workspace.py        the workspace: one branch of one repository, read through snapshots and written batch …
-writing/            writes: the operations of a call planned on the tip, checked, and published as one …
+workspace.py        the workspace: one branch of a repository, read as snapshots and written in batches
+writing/            writes: the operations of a call, planned on the tip, checked, and published as one commit
 """

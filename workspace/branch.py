@@ -219,7 +219,7 @@ class Branch:
         return recover(self.git) if isinstance(self.git, GitStore) else None
 
     def restore_pruned(self) -> bool:
-        """Write the objects again that `git prune` removed; return True if some were restored.
+        """Write the objects again that `git prune` removed; return True if the read should be repeated.
 
         This is for a call that met a missing object. A read-only workspace restores nothing.
         """

@@ -38,7 +38,7 @@ from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
 from workspace.document.sections import Section
-from workspace.document.splices import Style, apply_edit
+from workspace.document.splices import EditContext, apply_edit
 from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
 from workspace.edits.content import MAX_LEVEL
 from workspace.errors import WorkspaceError
@@ -49,7 +49,7 @@ SPREAD = 8
 MOST = 2_000
 TITLE = "A section that no document has"
 OTHER = "Words that were here for a moment."
-STYLE = Style(AnchorForm.BRACES, "2000-01-01")
+EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")
 
 Outcomes = Iterator[str | None]
 """None for each right result, and a description of each wrong one."""
@@ -177,14 +177,14 @@ def _spread(sections: Sequence[Section], count: int) -> Sequence[Section]:
 
 
 def _add_and_remove(document: Document, operation: AddSection) -> Document:
-    edit = operation.edit(document, STYLE)
+    edit = operation.edit(document, EDIT_CONTEXT)
     removal = RemoveSection(file=document.path, slug=str(edit.result["slug"]))
     return _apply(apply_edit(document, edit), removal)
 
 
 def _apply(document: Document, *operations: DocumentOperation) -> Document:
     for operation in operations:
-        edit = operation.edit(document, STYLE)
+        edit = operation.edit(document, EDIT_CONTEXT)
         document = apply_edit(document, edit) if edit.splices else document
     return document
 

@@ -12,7 +12,7 @@ from workspace.diff.section_mapping import map_address
 from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -36,7 +36,7 @@ from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind
 
-STYLE = Style(AnchorForm.BRACES, "2000-01-02")
+EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-02")
 _FEW = 4
 _WORDS = re.compile(r"[A-Za-z]{5,}")
 
@@ -94,7 +94,7 @@ def edit(
         for name in names:
             if given.get(name) is not None:
                 given[name] = map_address(base, document, str(given[name])) or given[name]
-        return operation(file=document.path, **given).revise(document, STYLE)[0]
+        return operation(file=document.path, **given).revise(document, EDIT_CONTEXT)[0]
 
     return make
 
@@ -110,7 +110,7 @@ def move(slug: str, parent: str | None, before: str | None) -> Callable[[Documen
         place = find_target_position(document, above, is_sibling, None, section)
         if is_in_place(document, section, document, place) and place.level == section.level:
             return document
-        form = document.form or STYLE.form
+        form = document.form or EDIT_CONTEXT.form
         return move_section(document, section, document, place, (form, form), LinkRules()).target
 
     return make

@@ -35,83 +35,90 @@ if TYPE_CHECKING:
     from workspace.writing.write import WriteResult
 
 
-class Repair(NamedTuple):
+class FixOutcome(NamedTuple):
     """The fixes, applied or previewed: the changed documents, and the commit that holds them.
 
-    `links` counts the links that were updated with the fixes. `unfixed` lists the findings without a fix.
-    `unwritten` counts the files that could not be written. `uncommitted` counts the documents with
-    uncommitted changes that were not checked. `proposal` is the id of the proposal that holds the commit, if
-    the policy protects these documents.
+    `link_count` counts the links that were updated with the fixes. `unfixed` lists the findings without a
+    fix. `unwritten_count` counts the files that could not be written. `uncommitted_count` counts the
+    documents with uncommitted changes that were not checked. `proposal` is the id of the proposal that holds
+    the commit, if the policy protects these documents.
     """
 
     changes: Sequence[FixedBytes] = ()
     unfixed: Sequence[SkippedFix] = ()
-    links: int = 0
+    link_count: int = 0
     commit: str | None = None
-    unwritten: int = 0
-    uncommitted: int = 0
+    unwritten_count: int = 0
+    uncommitted_count: int = 0
     proposal: str | None = None
 
 
 @dataclass(frozen=True)
 class FixRequest:
-    """The documents to fix: those at `names`, or all; by the rules of `only`, or by all rules."""
+    """The documents to fix and the rules to apply.
+
+    Without `names`, these are all documents; without `rules`, all rules.
+    """
 
     workspace: Workspace
     folder: Path
     names: Sequence[Path]
-    only: frozenset[str] | None
+    rules: frozenset[str] | None
 
-    def documents(self, sources: Sources) -> tuple[str, ...]:
+    def select_documents(self, sources: Sources) -> tuple[str, ...]:
         """Return the selected documents. Raises CannotError if a name matches nothing."""
         return select_documents(sources, self.folder, self.names)
 
 
 def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
     """Return the selected rules; None for all active rules with safe fixes."""
-    named = frozenset(rules) | ({"missing-anchor"} if anchors else frozenset())
-    return named or None
+    selected_rules = frozenset(rules) | ({"missing-anchor"} if anchors else frozenset())
+    return selected_rules or None
 
 
-def check_fixes(request: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
+def check_fixes(
+    request: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None
+) -> FixOutcome:
     """Return the fixes for the work tree, Git's index, or a commit. Changes nothing."""
     sources = collect_sources(request.folder, ref, staged)
     return _fix_in_memory(request, sources, progress)
 
 
-def write_fixes(request: FixRequest, progress: Progress | None) -> Repair:
+def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     """Fix the files of the work tree in place."""
     root = request.workspace.git.worktree
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
-    repair = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
+    outcome = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
     written: list[FixedBytes] = []
     unwritten: list[SkippedFix] = []
-    for change in repair.changes:
+    for change in outcome.changes:
         failure = write_file(root, change)
         if failure is None:
             written.append(change)
         else:
             unwritten.append(failure)
-    return repair._replace(changes=written, unfixed=(*repair.unfixed, *unwritten), unwritten=len(unwritten))
+    return outcome._replace(
+        changes=written, unfixed=(*outcome.unfixed, *unwritten), unwritten_count=len(unwritten)
+    )
 
 
-def commit_fixes(request: FixRequest, message: str | None, progress: Progress | None) -> Repair:
+def commit_fixes(request: FixRequest, message: str | None, progress: Progress | None) -> FixOutcome:
     """Fix the documents of the served branch in one commit, or in a proposal if the policy requires it.
 
-    Raises the errors of `Workspace.write` and `Proposing.propose`.
+    Raises the errors of `Workspace.write` and `ProposalActions.propose`.
     """
     git = request.workspace.git
     tip = request.workspace.tip()
     if tip is None:
-        return Repair(uncommitted=_count_uncommitted(request, ()))
+        return FixOutcome(uncommitted_count=_count_uncommitted(request, ()))
     paths: tuple[str, ...] = ()
     if request.names:
         root = (git.worktree or git.git_dir).resolve()
         sources = Sources(list_commit(git, tip), root, git, tip, "the commit")
-        paths = request.documents(sources)
+        paths = request.select_documents(sources)
         if not paths:
-            return Repair()
+            return FixOutcome()
 
     results: dict[str, Sequence[FixResult]] = {}
 
@@ -123,10 +130,12 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
             results[commit] = _fix_documents(request, list_commit(git, commit), snapshot, paths, progress)
         return results[commit]
 
-    repair = _build_commit_result(
+    outcome = _build_commit_outcome(
         *_write_operation(request.workspace, FixDocuments(find_fixes=fix, paths=paths), message)
     )
-    return repair if repair.changes else repair._replace(uncommitted=_count_uncommitted(request, paths))
+    if outcome.changes:
+        return outcome
+    return outcome._replace(uncommitted_count=_count_uncommitted(request, paths))
 
 
 def _write_operation(
@@ -153,50 +162,52 @@ def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
     )
 
 
-def _fix_in_memory(request: FixRequest, sources: Sources, progress: Progress | None) -> Repair:
+def _fix_in_memory(request: FixRequest, sources: Sources, progress: Progress | None) -> FixOutcome:
     snapshot = request.workspace.snapshot(sources.commit)
-    paths = request.documents(sources)
+    paths = request.select_documents(sources)
     results = _fix_documents(request, sources.files, snapshot, paths, progress)
-    return Repair(*fix_files(results, snapshot, sources.files))
+    return FixOutcome(*fix_files(results, snapshot, sources.files))
 
 
 def _fix_documents(
     request: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
 ) -> Sequence[FixResult]:
     """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
-    selection = Selection(files.config.validation, request.only)
+    selection = Selection(files.config.validation, request.rules)
     history = MoveHistory(snapshot, request.workspace.moves())
-    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if request.only is None else request.only)
-    known = history.documents if needs_history else RenamedDocuments({})
-    quick = FixFinder(files=files, selection=selection, elsewhere=known)
-    results = process_in_blocks(partial(fix_documents, quick), paths, "Fixing documents", progress=progress)
+    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if request.rules is None else request.rules)
+    renamed_documents = history.documents if needs_history else RenamedDocuments({})
+    quick_finder = FixFinder(files=files, selection=selection, moves=renamed_documents)
+    results = process_in_blocks(
+        partial(fix_documents, quick_finder), paths, "Fixing documents", progress=progress
+    )
     # The history has a limit of lookups, so one process makes them all, in a fixed order.
-    full = FixFinder(files=files, selection=selection, elsewhere=history)
-    completed = fix_documents(full, sorted(result.path for result in results if result.is_open))
+    history_finder = FixFinder(files=files, selection=selection, moves=history)
+    completed = fix_documents(history_finder, sorted(result.path for result in results if result.is_open))
     if progress:
         progress(len(paths), len(paths), "Following links and writing")
     finished = [result for result in results if not result.is_open]
     return sorted([*finished, *completed], key=lambda result: result.path)
 
 
-def _build_commit_result(written: WriteResult, proposal: Proposal | None) -> Repair:
-    step = written.steps[0]
+def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) -> FixOutcome:
+    step = write_result.steps[0]
     if step.error is not None:
         raise step.error
     assert step.status is StepStatus.DONE
     assert step.outcome is not None
     answer = step.outcome.result
     fixes = cast("Mapping[str, FixedBytes]", answer["changes"])
-    snapshot = written.plan.snapshot
+    snapshot = write_result.plan.snapshot
     changes = [
         fixes[path]._replace(after=data) if path in fixes else FixedBytes(path, snapshot.read(path), data)
-        for path, data in sorted(written.changes.items())
+        for path, data in sorted(write_result.changes.items())
         if data is not None
     ]
-    return Repair(
+    return FixOutcome(
         changes,
         cast("Sequence[SkippedFix]", answer["left"]),
         cast("int", answer.get("links_rewritten", 0)),
-        written.commit if written.is_committed else None,
+        write_result.commit if write_result.is_committed else None,
         proposal=proposal.id if proposal is not None else None,
     )

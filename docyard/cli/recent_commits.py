@@ -36,7 +36,7 @@ class RecentCommit(NamedTuple):
 class RecentCommits:
     """A walk back from a snapshot's commit, in order of time, over all parents.
 
-    A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unread` lists
+    A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unreadable` lists
     the commits that cannot be read; `is_done` is true at the end of the walk.
     """
 
@@ -45,9 +45,9 @@ class RecentCommits:
         self._progress = progress
         self._queue: list[tuple[int, int, Commit]] = []
         self._seen: set[str] = set()
-        self.unread: list[str] = []
+        self.unreadable: list[str] = []
         if snapshot.commit is not None:
-            self._read(snapshot.commit)
+            self._read_and_queue(snapshot.commit)
 
     @property
     def is_done(self) -> bool:
@@ -63,24 +63,24 @@ class RecentCommits:
             count += 1
             if self._progress and count % _REPORT_EVERY == 0:
                 self._progress(count, None, None)
-            parents = [self._read(parent) for parent in commit.parents]
+            parents = [self._read_and_queue(parent) for parent in commit.parents]
             try:
                 parent_trees = [parent.tree for parent in parents if parent is not None]
                 changes = (
                     self._list_changes(commit, parent_trees) if len(parent_trees) == len(parents) else ()
                 )
             except DamagedRepository:
-                self.unread.append(commit.id)
+                self.unreadable.append(commit.id)
                 continue
             if changes:
                 yield RecentCommit(describe_commit(commit), changes)
 
-    def _read(self, id: str) -> Commit | None:
+    def _read_and_queue(self, id: str) -> Commit | None:
         """Return a commit, and queue it the first time; None if it cannot be read."""
         try:
             commit = self._git.commit(id)
         except DamagedRepository:
-            self.unread.append(id)
+            self.unreadable.append(id)
             return None
         if id not in self._seen:
             self._seen.add(id)
@@ -90,27 +90,29 @@ class RecentCommits:
     def _list_changes(self, commit: Commit, parent_trees: list[str]) -> tuple[DocumentChange, ...]:
         if not parent_trees:
             return tuple(
-                sorted(DocumentChange("created", path) for path in self._changed_paths(None, commit))
+                sorted(DocumentChange("created", path) for path in self._list_changed_paths(None, commit))
             )
         if len(parent_trees) == 1:
             return self._compare(parent_trees[0], commit)
-        paths = set.intersection(*(self._changed_paths(before, commit) for before in parent_trees))
+        paths = set.intersection(
+            *(self._list_changed_paths(parent_tree, commit) for parent_tree in parent_trees)
+        )
         if not paths:
             return ()
         return tuple(change for change in self._compare(parent_trees[0], commit) if change.path in paths)
 
-    def _changed_paths(self, before: str | None, commit: Commit) -> set[str]:
+    def _list_changed_paths(self, parent_tree: str | None, commit: Commit) -> set[str]:
         is_document = self._snapshot.config.is_document
         return {
             change.path
-            for change in trees.diff_trees(self._git, before, commit.tree)
+            for change in trees.diff_trees(self._git, parent_tree, commit.tree)
             if any(entry and entry.is_blob for entry in (change.old, change.new)) and is_document(change.path)
         }
 
-    def _compare(self, before: str, commit: Commit) -> tuple[DocumentChange, ...]:
+    def _compare(self, parent_tree: str, commit: Commit) -> tuple[DocumentChange, ...]:
         from workspace.diff.renames import Renames
 
-        renames = Renames(self._git, before, commit.tree, self._snapshot.config.is_document)
+        renames = Renames(self._git, parent_tree, commit.tree, self._snapshot.config.is_document)
         new_paths = {path: renames.find_new_path(path) for path in renames.removed}
         old_paths = {new: old for old, new in new_paths.items() if new is not None}
         changes = [DocumentChange("removed", path) for path, new in new_paths.items() if new is None]

@@ -25,7 +25,7 @@ def needs_decision(result: SyncResult) -> bool:
 
 
 def sync_to_data(result: SyncResult) -> dict[str, object]:
-    """Return the actions, the state of both sides, and the conflicts, ready to be decided."""
+    """Return the actions, the state of both sides, and the conflicts with the data to decide them."""
     from docyard.cli.proposals.conflicts import conflict_to_data
 
     unpushed = result.unpushed
@@ -44,7 +44,7 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
         if unpushed is None
         else {
             "commits": unpushed.commits,
-            "more": unpushed.is_more,
+            "more": unpushed.has_more,
             "since": unpushed.since.isoformat(),
         },
         "conflicts": list(map(conflict_to_data, result.conflicts)),
@@ -81,9 +81,11 @@ def _error_to_data(error: WorkspaceError) -> dict[str, str]:
 def _format_lines(result: SyncResult) -> list[str]:
     lines = []
     if result.is_fast_forwarded:
-        lines.append(f"{result.branch} followed {result.remote} to {_shorten(result.commit)}.")
+        lines.append(f"{result.branch} was fast-forwarded to {result.remote} at {_shorten(result.commit)}.")
     if result.merged is not None:
-        lines.append(f"{result.branch} was merged with that of {result.remote}: {_shorten(result.merged)}.")
+        lines.append(
+            f"{result.branch} was merged with the branch on {result.remote}: {_shorten(result.merged)}."
+        )
     if result.pushed:
         lines.append(f"Pushed {_format_commit_count(result.pushed)} to {result.remote}, {result.url}.")
     return [*lines, *_describe_status(result), *_list_other_branches(result)]
@@ -96,12 +98,12 @@ def _describe_status(result: SyncResult) -> list[str]:
         case "diverged":
             return [
                 f"{branch} has diverged: ours is at {_shorten(result.commit)}, that of {remote} at "
-                f"{_shorten(result.theirs)}, and each has commits that the other lacks. Neither was changed.",
+                f"{_shorten(result.theirs)}. Each has commits that the other lacks. Neither was changed.",
                 *_describe_conflicts(result),
             ]
         case "rewound":
             return [
-                f"{remote} no longer has commits that it had and {branch} still has. Nothing was changed.",
+                f"{remote} was force-pushed and lacks commits that {branch} still has. Nothing was changed.",
                 f"  next: docyard sync --push --branch {shlex.quote(branch)} pushes them again; "
                 f"git switch {shlex.quote(branch)} && git reset --keep {shlex.quote(f'{remote}/{branch}')} "
                 "discards them here too",
@@ -123,13 +125,13 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
         return [f"  next: {_format_rerun_command(result.branch)}"]
     names = [format_conflict_name(path, conflict.unit) for path, conflict in result.conflicts]
     more = len(names) - _MAX_NAMES
-    path, again = shlex.quote(result.conflicts[0].path), _format_rerun_command(result.branch)
+    path, rerun = shlex.quote(result.conflicts[0].path), _format_rerun_command(result.branch)
     return [
         "Both sides changed these differently; other documents can still be written:",
         *(f"  {name}" for name in names[:_MAX_NAMES]),
         *([f"  and {more:,} more"] if more > 0 else []),
-        f"  next: {again} --ours {path} or --theirs {path}, with an option for each conflict;",
-        f"        {again} --json shows all versions, and --resolve FILE reads the decisions from a file",
+        f"  next: {rerun} --ours {path} or --theirs {path}, with an option for each conflict;",
+        f"        {rerun} --json shows all versions, and --resolve FILE reads the decisions from a file",
     ]
 
 
@@ -159,8 +161,8 @@ def _list_other_branches(result: SyncResult) -> list[str]:
 def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     if synced.conflicts:
         names = ", ".join(synced.conflicts[:_MAX_NAMES])
-        switch = f"docyard sync --branch {shlex.quote(synced.branch)}"
-        return [f"{synced.branch} has diverged, in {names}.", f"  next: {switch} shows the conflicts"]
+        command = f"docyard sync --branch {shlex.quote(synced.branch)}"
+        return [f"{synced.branch} has diverged, in {names}.", f"  next: {command} shows the conflicts"]
     if synced.error is not None:
         return [
             f"{synced.branch} was not synchronised: {synced.error.message}.",
@@ -173,18 +175,18 @@ def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
         ]
     if not synced.is_on_remote:
         return [
-            f"{synced.branch} was deleted in {remote}; the local branch is unchanged.",
+            f"{synced.branch} was deleted on {remote}; the local branch is unchanged.",
             f"  next: git branch -D {shlex.quote(synced.branch)}, if the local branch is not needed either",
         ]
     return [
-        f"{synced.branch} was rewritten in {remote}; the local branch is unchanged.",
+        f"{synced.branch} was rewritten on {remote}; the local branch is unchanged.",
         f"  next: docyard sync --branch {shlex.quote(synced.branch)} shows the possible next steps",
     ]
 
 
 def _describe_unpushed(unpushed: Unpushed, remote: str) -> str:
     since = unpushed.since.strftime("%Y-%m-%d %H:%M UTC")
-    more = "more than " if unpushed.is_more else ""
+    more = "more than " if unpushed.has_more else ""
     return f"{more}{_format_commit_count(unpushed.commits)} not pushed to {remote}, since {since}."
 
 

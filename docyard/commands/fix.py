@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from docyard.cli.fixes import Repair
+    from docyard.cli.fixes import FixOutcome
     from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
 _MAX_UNFIXED = 20
@@ -98,24 +98,24 @@ def command(
     _check_options(check=check, write=write, staged=staged, ref=ref, branch=branch, message=message)
     from docyard.cli import fixes
 
-    only = fixes.select_rules(rules, anchors=anchors)
+    selected_rules = fixes.select_rules(rules, anchors=anchors)
     workspace = open_workspace(repo, branch, read_only=check)
-    request = fixes.FixRequest(workspace, find_folder(repo), paths, only)
+    request = fixes.FixRequest(workspace, find_folder(repo), paths, selected_rules)
     with console.show_progress("Reading documents") as progress:
         if check:
-            repair = fixes.check_fixes(request, staged=staged, ref=ref, progress=progress)
+            outcome = fixes.check_fixes(request, staged=staged, ref=ref, progress=progress)
         elif write:
-            repair = fixes.write_fixes(request, progress)
+            outcome = fixes.write_fixes(request, progress)
         else:
-            repair = fixes.commit_fixes(request, message, progress)
+            outcome = fixes.commit_fixes(request, message, progress)
     with console.ignore_broken_pipe():
         if as_json:
-            console.print_json(_repair_to_data(repair))
+            console.print_json(_outcome_to_data(outcome))
         else:
-            _print_repair(repair, lines, is_done=not check)
-    if repair.unwritten:
+            _print_outcome(outcome, lines, is_done=not check)
+    if outcome.unwritten_count:
         return Exit.CANNOT
-    return Exit.PROBLEMS if check and repair.changes else Exit.DONE
+    return Exit.PROBLEMS if check and outcome.changes else Exit.DONE
 
 
 def _check_options(
@@ -134,40 +134,40 @@ def _check_options(
         raise click.UsageError("--branch needs a commit; name the branch to check with --ref")
 
 
-def _repair_to_data(repair: Repair) -> dict[str, object]:
-    """Return the repair as data for programs."""
+def _outcome_to_data(outcome: FixOutcome) -> dict[str, object]:
+    """Return the outcome as data for programs."""
     return {
-        "commit": repair.commit,
-        **({"proposal": repair.proposal} if repair.proposal else {}),
+        "commit": outcome.commit,
+        **({"proposal": outcome.proposal} if outcome.proposal else {}),
         "documents": [
             {
                 "path": change.path,
                 "mends": [{"rule": fix.rule, "line": fix.line} for fix in change.fixes],
             }
-            for change in repair.changes
+            for change in outcome.changes
         ],
-        "mends": dict(sorted(_count_by_rule(repair).items())),
-        "links_rewritten": repair.links,
-        "left": [skipped._asdict() for skipped in repair.unfixed],
+        "mends": dict(sorted(_count_by_rule(outcome).items())),
+        "links_rewritten": outcome.link_count,
+        "left": [skipped._asdict() for skipped in outcome.unfixed],
     }
 
 
-def _count_by_rule(repair: Repair) -> Counter[str]:
-    return Counter(fix.rule for change in repair.changes for fix in change.fixes)
+def _count_by_rule(outcome: FixOutcome) -> Counter[str]:
+    return Counter(fix.rule for change in outcome.changes for fix in change.fixes)
 
 
-def _print_repair(repair: Repair, max_lines: int, *, is_done: bool) -> None:
+def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_done: bool) -> None:
     from tools.errors import escape_invisible
 
-    diff = _format_diff(repair.changes)
+    diff = _format_diff(outcome.changes)
     for line in islice(diff, max_lines):
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
     if max_lines and next(diff, None) is not None:
         click.echo("The diff is cut; --lines shows more of it.")
-    for line in _describe_unfixed(repair.unfixed):
+    for line in _describe_unfixed(outcome.unfixed):
         click.echo(escape_invisible(line), err=True)
-    click.echo(_summarize(repair, is_done=is_done))
+    click.echo(_summarize(outcome, is_done=is_done))
 
 
 def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
@@ -185,26 +185,26 @@ def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
         yield f"not fixed: {len(unfixed) - _MAX_UNFIXED:,} more, which --json lists"
 
 
-def _summarize(repair: Repair, *, is_done: bool) -> str:
-    if repair.unwritten and not repair.changes:
+def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:
+    if outcome.unwritten_count and not outcome.changes:
         return "Nothing could be written."
-    if repair.uncommitted:
+    if outcome.uncommitted_count:
         return (
             "There is nothing to fix in the commit. Documents with uncommitted changes: "
-            f"{repair.uncommitted:,}; `docyard fix --write` fixes the files."
+            f"{outcome.uncommitted_count:,}; `docyard fix --write` fixes the files."
         )
-    if not repair.changes:
+    if not outcome.changes:
         return "There is nothing to fix."
-    counts = _count_by_rule(repair)
+    counts = _count_by_rule(outcome)
     parts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
-    if repair.links:
-        parts.append(f"{repair.links:,} link{'' if repair.links == 1 else 's'} to them")
-    files = f"{len(repair.changes):,} document{'' if len(repair.changes) == 1 else 's'}"
-    commit = f" (commit {repair.commit[:12]})" if repair.commit else ""
+    if outcome.link_count:
+        parts.append(f"{outcome.link_count:,} link{'' if outcome.link_count == 1 else 's'} to them")
+    files = f"{len(outcome.changes):,} document{'' if len(outcome.changes) == 1 else 's'}"
+    commit = f" (commit {outcome.commit[:12]})" if outcome.commit else ""
     result = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(parts)}{commit}."
-    if repair.proposal is None:
+    if outcome.proposal is None:
         return result
     return (
-        f"{result}\nSome documents are protected, so all fixes are in the proposal {repair.proposal}: "
-        f"`docyard proposals submit {repair.proposal}` requests a review."
+        f"{result}\nSome documents are protected, so all fixes are in the proposal {outcome.proposal}: "
+        f"`docyard proposals submit {outcome.proposal}` requests a review."
     )

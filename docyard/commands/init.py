@@ -28,7 +28,7 @@ SETTINGS = """\
 # Documents are the *.md and *.markdown files below this folder.
 # root = ""
 
-# Folders and globs that hold no documents. Folders that begin with a dot never do.
+# Folders and globs without documents. Folders whose names begin with a dot are always excluded.
 # exclude = ["vendor", "*/CHANGELOG.md"]
 
 # The form of a new heading's anchor: "braces" is {#address}, "spaced" { #address },
@@ -157,7 +157,7 @@ def command(
     folder = find_folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
-    created = False if only_hosts else create_repository(folder, branch)
+    is_new_repository = False if only_hosts else create_repository(folder, branch)
     site = None if only_hosts else _detect_site(folder, branch)
     commit = (
         commit_settings(folder, branch, site.fill_in_settings(_build_settings(anchors))) if site else None
@@ -165,14 +165,14 @@ def command(
     hosts = build_host_configurations(environment.build_own_command("serve", "-C", str(folder.resolve())))
     if as_json:
         result = {
-            "repository_created": created,
+            "repository_created": is_new_repository,
             "commit": commit,
             "site": asdict(site) if site else None,
             "hosts": [asdict(host) for host in hosts],
         }
         console.print_json(result)
     else:
-        _print_result(created, site, commit, hosts)
+        _print_result(is_new_repository, site, commit, hosts)
     return Exit.DONE
 
 
@@ -243,7 +243,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):
         raise CannotError(
             f"{CONFIG_PATH} already exists, and was not changed",
-            fix="Edit and commit it yourself; `docyard init --hosts` prints how to connect an agent.",
+            fix="Edit and commit the file yourself; `docyard init --hosts` prints how to connect an agent.",
         )
     if workspace.branch is None or not isinstance(git, GitStore):
         raise CannotError(
@@ -280,7 +280,7 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
     if as_json:
         console.print_json({"workflow": workflow.path, "written": is_new})
     elif is_new:
-        click.echo(f"Wrote {workflow.path}. Look at it, then:")
+        click.echo(f"Wrote {workflow.path}. Review it, then:")
         click.echo(f'    git add {workflow.path} && git commit -m "Check documents in pull requests"')
     else:
         click.echo(f"{workflow.path} has this content already.")
@@ -288,9 +288,12 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
 
 
 def _print_result(
-    created: bool, site: SiteSettings | None, commit: str | None, hosts: tuple[HostConfiguration, ...]
+    is_new_repository: bool,
+    site: SiteSettings | None,
+    commit: str | None,
+    hosts: tuple[HostConfiguration, ...],
 ) -> None:
-    if created:
+    if is_new_repository:
         click.echo("Created a Git repository.")
     if site is not None:
         for line in site.describe():

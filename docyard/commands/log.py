@@ -182,7 +182,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         commits = RecentCommits(snapshot, progress)
         recent = list(islice(commits, limit or None))
     notes = []
-    if commits.unread:
+    if commits.unreadable:
         is_shallow = snapshot.git.is_shallow
         notes.append(
             "the clone is shallow, and older commits are missing; git fetch --unshallow fetches them"

@@ -117,7 +117,7 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
             "docyard sync --push restores them, if they were not removed on purpose",
         )
     if (unpushed := tracked.unpushed) is not None:
-        more = " or more" if unpushed.is_more else ""
+        more = " or more" if unpushed.has_more else ""
         commits = "commit was" if unpushed.commits == 1 and not more else "commits were"
         yield Finding(
             Severity.NOTE,

@@ -61,7 +61,9 @@ def create_forge(place: ForgeRepository, patience: TransportLimits | None = None
             from docyard.forges.gitlab import GitLab
 
             return GitLab(place, patience)
-        case _:
+        case "gitea":
             from docyard.forges.gitea import Gitea
 
             return Gitea(place, patience)
+        case kind:
+            raise ValueError(f"forge kind {kind!r} has no client")

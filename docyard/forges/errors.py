@@ -1,16 +1,16 @@
 """The errors of forges, each with a fix.
 
     ForgeError
-    ├── NotAForge         the forge of the remote, or in the settings, is unknown
-    ├── NoForgeToken      no token is set for the forge
-    ├── ForgeDenied       401, 403: the token is invalid, or lacks a permission
-    ├── ForgeNotFound     404: the repository or pull request does not exist, or the token cannot read it
-    ├── ForgeConflict     405, 409: the object exists already, or its state has changed
-    ├── ForgeRefused      400, 422 and similar: the message contains the reasons
-    ├── ForgeLimited      429, or 403 for a rate limit: `retry_after` seconds
-    ├── ForgeFailed       500 and above
-    └── ForgeUnreachable  no connection, or no response in time
-        └── ForgeUnclear  an invalid response
+    ├── NotAForge                 the forge of the remote, or in the settings, is unknown
+    ├── NoForgeToken              no token is set for the forge
+    ├── ForgeDenied               401, 403: the token is invalid, or lacks a permission
+    ├── ForgeNotFound             404: the repository or pull request is missing, or the token cannot read it
+    ├── ForgeConflict             405, 409: the object exists already, or its state has changed
+    ├── ForgeRefused              400, 422 and similar: the message contains the reasons
+    ├── ForgeLimited              429, or 403 for a rate limit: `retry_after` seconds
+    ├── ForgeFailed               500 and above
+    └── ForgeUnreachable          no connection, or no response in time
+        └── InvalidForgeResponse  an invalid response
 
 `status` is the HTTP status, if there is one. A forge's texts are cleaned before they are part of a message.
 """
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 
-_TOKEN = "Set DOCYARD_FORGE_TOKEN to a token that may write pull requests (docs/forges.md)."
+_TOKEN_FIX = "Set DOCYARD_FORGE_TOKEN to a token that may write pull requests (docs/forges.md)."
 
 
 class ForgeError(WorkspaceError):
@@ -42,28 +42,29 @@ class NoForgeToken(ForgeError):
     code: ClassVar[str] = "NO_FORGE_TOKEN"
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"no token is set for {host}", fix=_TOKEN, host=host)
+        super().__init__(f"no token is set for {host}", fix=_TOKEN_FIX, host=host)
 
 
 class ForgeDenied(ForgeError):
-    """The token is not accepted, has expired, or may not do this."""
+    """The token is invalid, has expired, or lacks a permission."""
 
     code: ClassVar[str] = "FORGE_DENIED"
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         problem = "rejected the token" if status == 401 else "did not permit the request"
-        message = f"{forge} {problem} (status {status}){_because(reason)}"
-        super().__init__(message, fix=_TOKEN, forge=forge, status=status)
+        message = f"{forge} {problem} (status {status}){_format_reason(reason)}"
+        super().__init__(message, fix=_TOKEN_FIX, forge=forge, status=status)
 
 
 class ForgeNotFound(ForgeError):
-    """The object does not exist, or the token cannot see it: forges do not distinguish the two."""
+    """The object does not exist, or the token cannot read it: forges do not distinguish the two."""
 
     code: ClassVar[str] = "FORGE_NOT_FOUND"
 
     def __init__(self, forge: str, reason: str) -> None:
         super().__init__(
-            f"{forge} has no such repository or pull request, or the token cannot read it{_because(reason)}",
+            f"{forge} has no such repository or pull request, or the token cannot read it"
+            f"{_format_reason(reason)}",
             fix="Check the remote's URL with `git remote -v`, and that the token may read the repository.",
             forge=forge,
             status=404,
@@ -78,8 +79,8 @@ class ForgeConflict(ForgeError):
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
             f"{forge} refused the request in the pull request's current state (status {status})"
-            f"{_because(reason)}",
-            fix="Look at the pull request there, fix the reported problem, and try again.",
+            f"{_format_reason(reason)}",
+            fix="Check the pull request on the forge, fix the reported problem, and try again.",
             forge=forge,
             status=status,
         )
@@ -92,7 +93,7 @@ class ForgeRefused(ForgeError):
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
-            f"{forge} refused the request (status {status}){_because(reason)}",
+            f"{forge} refused the request (status {status}){_format_reason(reason)}",
             fix="Fix the reported problem, and try again.",
             forge=forge,
             status=status,
@@ -105,7 +106,7 @@ class ForgeLimited(ForgeError):
     code: ClassVar[str] = "FORGE_LIMITED"
 
     def __init__(self, forge: str, status: int, retry_after: float | None) -> None:
-        when = f"in {retry_after:,.0f} seconds" if retry_after is not None else "in some minutes"
+        when = f"in {retry_after:,.0f} seconds" if retry_after is not None else "in a few minutes"
         super().__init__(
             f"{forge} reports that the token's rate limit is reached (status {status})",
             fix=f"Try again {when}.",
@@ -123,7 +124,7 @@ class ForgeFailed(ForgeError):
 
     def __init__(self, forge: str, status: int, reason: str) -> None:
         super().__init__(
-            f"{forge} failed with status {status}{_because(reason)}",
+            f"{forge} failed with status {status}{_format_reason(reason)}",
             fix="Try again later.",
             forge=forge,
             status=status,
@@ -138,13 +139,13 @@ class ForgeUnreachable(ForgeError):
     def __init__(self, forge: str, reason: str) -> None:
         super().__init__(
             f"{forge} is unreachable, or its response is unusable: {reason}",
-            fix="Try again when it is reachable.",
+            fix=f"Try again when {forge} is reachable.",
             forge=forge,
             reason=reason,
         )
 
 
-class ForgeUnclear(ForgeUnreachable):
+class InvalidForgeResponse(ForgeUnreachable):
     """An invalid response; `problem` is a sentence about it."""
 
     def __init__(self, forge: str, problem: str) -> None:
@@ -152,15 +153,15 @@ class ForgeUnclear(ForgeUnreachable):
 
 
 def is_forge_wide(error: WorkspaceError) -> bool:
-    """Return True if an error with one pull request would occur with each."""
+    """Return True if an error with one pull request would occur with every other one."""
     match error:
         case ForgeDenied():
             return bool(error.details["status"] == 401)
-        case ForgeUnclear():
+        case InvalidForgeResponse():
             return False
         case _:
             return isinstance(error, ForgeLimited | ForgeFailed | ForgeUnreachable)
 
 
-def _because(reason: str) -> str:
+def _format_reason(reason: str) -> str:
     return f": {reason}" if reason else ""

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.forges import relay
-from docyard.forges.errors import ForgeNotFound, ForgeUnclear, is_forge_wide
+from docyard.forges.errors import ForgeNotFound, InvalidForgeResponse, is_forge_wide
 from docyard.forges.pull_requests import format_marker
 from docyard.forges.relay import format_forge_name
 from workspace.errors import WorkspaceError
@@ -232,7 +232,7 @@ class PullRequestFollower:
                 request = forge.get(request.number)  # a list does not contain conflicts
                 if not request.is_of(proposal.content.branch, proposal.content.target):
                     problem = f"the response is for another pull request than {request.number}"
-                    raise ForgeUnclear(format_forge_name(forge.name), problem)
+                    raise InvalidForgeResponse(format_forge_name(forge.name), problem)
             outcome = self._import_events(forge, request, proposal)
         else:
             outcome = self._build_outcome(request, proposal)._replace(

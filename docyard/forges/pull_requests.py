@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.forges import relay
-from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnclear, ForgeUnreachable
+from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnreachable, InvalidForgeResponse
 from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.diff.formats import format_markdown
 from workspace.errors import WorkspaceError
@@ -164,7 +164,7 @@ def open_pull_request(
     request = opened.pull_request
     if not request.is_of(new.head_branch, new.target):
         problem = f"the response is for pull request {request.number}, which has another branch or target"
-        raise ForgeUnclear(relay.format_forge_name(forge.name), problem)
+        raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
     request = _update_until_current(workspace, proposal, forge, request, new)
     opened = OpenedPullRequest(request, opened.is_new, send_error)
     return opened._replace(send_error=_record_link(workspace, proposal, forge, opened, access))

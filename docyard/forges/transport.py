@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from docyard.forges.errors import ForgeError, ForgeUnclear, ForgeUnreachable
+from docyard.forges.errors import ForgeError, ForgeUnreachable, InvalidForgeResponse
 from docyard.forges.statuses import ForgeResponse, build_error, get_retry_delay
 from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
@@ -126,8 +126,8 @@ class ForgeTransport:
             raise ForgeUnreachable(self.title, problem)
         return found
 
-    def _invalid(self, problem: str) -> ForgeUnclear:
-        return ForgeUnclear(self.title, problem)
+    def _invalid(self, problem: str) -> InvalidForgeResponse:
+        return InvalidForgeResponse(self.title, problem)
 
     def _call(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, repeats: bool
@@ -267,12 +267,12 @@ DELETED_USER = "ghost"
 
 
 class Fields:
-    """An object in a response. Each method raises ForgeUnclear for a field of another type."""
+    """An object in a response. Each method raises InvalidForgeResponse for a field of another type."""
 
     def __init__(self, forge: str, data: object) -> None:
         self._forge = forge
         if not isinstance(data, dict):
-            raise ForgeUnclear(forge, "the response must be an object")
+            raise InvalidForgeResponse(forge, "the response must be an object")
         self._data: dict[str, Any] = data
 
     def has(self, name: str) -> bool:
@@ -355,5 +355,5 @@ class Fields:
             raise self._invalid(name)
         return _SURROGATE.sub("�", found)
 
-    def _invalid(self, name: str) -> ForgeUnclear:
-        return ForgeUnclear(self._forge, f"the field '{name}' of the response is invalid")
+    def _invalid(self, name: str) -> InvalidForgeResponse:
+        return InvalidForgeResponse(self._forge, f"the field '{name}' of the response is invalid")

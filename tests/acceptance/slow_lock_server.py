@@ -7,7 +7,7 @@ import sys
 from docyard.cli.main import main
 from workspace.publishing import locks
 
-locks.WAIT_FOR_GIT = 60.0
+locks.WAIT_FOR_GIT_S = 60.0
 # A worker process that multiprocessing spawns imports this module again.
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docyard import __version__
-from docyard.startup import OWN_PACKAGES, check_names
+from docyard.startup import OWN_PACKAGES, check_own_packages
 from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def run_python(*arguments: str, cwd: Path, path: str | None = None) -> subproces
 
 
 def test_own_packages_are_accepted() -> None:
-    check_names()
+    check_own_packages()
 
 
 @pytest.mark.process
@@ -54,14 +54,14 @@ def test_foreign_package_returns_error_with_both_paths_and_fix(name: str, tmp_pa
 
 def test_missing_package_raises_import_error(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match="no such package"):
-        check_names(str(tmp_path), ["no_such_package_here"])
+        check_own_packages(str(tmp_path), ["no_such_package_here"])
 
 
 def test_foreign_module_raises_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lonely_module.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match=r"lonely_module\.py"):
-        check_names(str(tmp_path), ["lonely_module"])
+        check_own_packages(str(tmp_path), ["lonely_module"])
 
 
 @pytest.mark.process

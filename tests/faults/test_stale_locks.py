@@ -52,7 +52,7 @@ def test_foreign_lock_is_named_and_not_removed(
 ) -> None:
     is_full_wait = (lock, kind) == ("index.lock", "empty")
     if not is_full_wait:
-        monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.1)
+        monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
     repo = repositories.normal(tmp_path)
     base = repo.head()
     path = plant(repo, lock, kind)
@@ -81,7 +81,7 @@ def test_foreign_lock_is_named_and_not_removed(
 def test_lock_released_in_time_only_delays_the_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 60.0)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 60.0)
     repo = repositories.normal(tmp_path)
     path = plant(repo, lock, "empty")
     other = threading.Timer(0.3, path.unlink)

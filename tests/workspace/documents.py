@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from workspace.document.document import Document
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import DocumentOperation
 from workspace.markdown.attribute_lists import AnchorForm
 
 FILE = "doc.md"
-STYLE = Style(AnchorForm.BRACES, "2000-01-02")
+EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-02")
 
 TITLES = (
     "Errors",
@@ -158,4 +158,4 @@ documents = texts().map(lambda data: Document.parse(data, "doc.md"))
 
 def revised(document: Document, operation: DocumentOperation) -> Document:
     """Return the document after an operation, which may fail."""
-    return operation.revise(document, STYLE)[0]
+    return operation.revise(document, EDIT_CONTEXT)[0]

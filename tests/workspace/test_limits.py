@@ -6,7 +6,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from workspace.config import config
 from workspace.document.document import Document
 from workspace.edits import AddSection, AppendContent, CompleteTask, RemoveSection
@@ -39,7 +39,7 @@ def snapshot(repo: Repo) -> Snapshot:
 
 def error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
     """Return the error of an operation that exceeds a limit; None if the operation succeeds."""
-    [step] = plan(snapshot, [operation], Mode.EACH, STYLE).steps
+    [step] = plan(snapshot, [operation], Mode.EACH, EDIT_CONTEXT).steps
     assert step.error is None or isinstance(step.error, LimitExceeded)
     return step.error
 
@@ -89,7 +89,7 @@ def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
         ([append("small.md", "a" * 1600)] * 2, 3000),
     ):
         with pytest.raises(LimitExceeded) as caught:
-            plan(snapshot, operations, Mode.EACH, STYLE)
+            plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
         assert caught.value.details["limit"] == limit
 
 
@@ -148,6 +148,6 @@ def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: p
     """Each operation parses its document again, so many operations on a large one would take minutes."""
     monkeypatch.setattr(config, "CALL_READS", 1_500)
     operations = [append("small.md", "word " * 80 + str(number)) for number in range(3)]
-    assert plan(snapshot, operations[:2], Mode.EACH, STYLE).changes
+    assert plan(snapshot, operations[:2], Mode.EACH, EDIT_CONTEXT).changes
     with pytest.raises(LimitExceeded, match="one after the other"):
-        plan(snapshot, operations, Mode.EACH, STYLE)
+        plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)

@@ -14,7 +14,7 @@ from templates import builtin_types
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
@@ -135,7 +135,7 @@ def create(title: str, folder: str = "") -> CreateDocument:
 )  # fmt: skip
 def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, title: str) -> None:
     with pytest.raises(PathExists):
-        create(title, folder).apply(overlay, STYLE)
+        create(title, folder).apply(overlay, EDIT_CONTEXT)
     assert overlay.changes() == {}
 
 
@@ -152,10 +152,10 @@ def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, titl
 def test_path_equal_after_folding_to_batch_path_is_refused(
     overlay: Overlay, first: tuple[str, str], then: tuple[str, str]
 ) -> None:
-    create(*first).apply(overlay, STYLE)
+    create(*first).apply(overlay, EDIT_CONTEXT)
     before = dict(overlay.changes())
     with pytest.raises(PathExists):
-        create(*then).apply(overlay, STYLE)
+        create(*then).apply(overlay, EDIT_CONTEXT)
     assert overlay.changes() == before
 
 

@@ -13,7 +13,7 @@ from templates import builtin_types
 from tests import repositories
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -136,12 +136,12 @@ class Meanwhile(Operation):
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         return self.inner.find_removed_texts(overlay)
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         if overlay.snapshot.commit not in self.commits:
             self.commits.append(overlay.snapshot.commit)
             if self.runs <= self.times:
                 self.happen()
-        return self.inner.apply(overlay, style)
+        return self.inner.apply(overlay, context)
 
 
 def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:

@@ -134,8 +134,8 @@ def _build(context: Context, item: CallArguments) -> Operation:
     )
 
 
-def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    outcome = done[-1].outcome if done else None
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    outcome = done_steps[-1].outcome if done_steps else None
     if outcome is None:
         return NextStep("Call with {} to list types")
     document = result.document(outcome.path)

@@ -33,9 +33,9 @@ _DESCRIPTIONS = {
     "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
     "content": "Markdown; deeper headings become subsections",
     "parent_slug": "Parent; default: top level",
-    "before": "Sibling it precedes",
-    "after": "Sibling it follows",
-    "criteria": "Done when; empty removes",
+    "before": "Place before this sibling",
+    "after": "Place after this sibling",
+    "criteria": "Completion criteria; empty removes them",
     "include_subsections": "Replace them too",
     "old": "Exact text",
     "new": "Replacement",
@@ -45,8 +45,8 @@ _DESCRIPTIONS = {
 }
 
 
-def _describe_field(name: str, kind: Any) -> tuple[Any, Any]:
-    return kind, Field(None, description=_DESCRIPTIONS.get(name))
+def _describe_field(name: str, annotation: Any) -> tuple[Any, Any]:
+    return annotation, Field(None, description=_DESCRIPTIONS.get(name))
 
 
 EditDocumentArguments = create_model(
@@ -55,8 +55,8 @@ EditDocumentArguments = create_model(
     **cast(
         "Any",
         {
-            name: _describe_field(name, kind)
-            for name, kind in {"operation": str | None, **edit_operations.all_fields()}.items()
+            name: _describe_field(name, annotation)
+            for name, annotation in {"operation": str | None, **edit_operations.all_fields()}.items()
         },
     ),
 )
@@ -130,14 +130,14 @@ def _enrich(result: WriteResult, step: PlanStep) -> Data:
     return progress_after(result, step) if step.outcome and "task_index" in step.outcome.result else {}
 
 
-def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done) if step.outcome), None)
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
     if last is None:
         return NextStep("Fix the failed operations and send them again")
-    failed = len(result.steps) - len(done)
+    failed = len(result.steps) - len(done_steps)
     if failed:
         return NextStep(
-            f"Fix the failed operations ({failed}) as their errors say, and send only those again"
+            f"Fix the failed operations ({failed}) as their errors describe, and send only those again"
         )
     if last.result.get("removed") == "task":
         return NextStep(

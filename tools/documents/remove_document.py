@@ -24,7 +24,7 @@ class RemoveDocumentArguments(WriteFields):
     """The input of remove_document."""
 
     path: str | None = Field(None, description="Document")
-    file: str | None = Field(None, description="Or: of the section")
+    file: str | None = Field(None, description="Document of the section")
     slug: str | None = Field(None, description="Section")
 
 
@@ -86,8 +86,8 @@ def _build(context: Context, item: CallArguments) -> Operation:
     return RemoveSection(file=file, slug=slug)
 
 
-def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done) if step.outcome), None)
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
     if last is None:
         return NextStep("Fix the failed operations and send them again")
     if (broken := last.result.get("broken_links")) and isinstance(broken, list):

@@ -117,8 +117,8 @@ def _build(context: Context, item: CallArguments, *, is_partial: bool = False) -
     return RestoreDocument(file=file, commit=commit)
 
 
-def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    outcomes = [step.outcome for step in reversed(done) if step.outcome]
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    outcomes = [step.outcome for step in reversed(done_steps) if step.outcome]
     last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
     if last is None:
         return NextStep("Fix the failed operations and send them again")

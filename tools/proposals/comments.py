@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import escape_invisible
 from tools.pages import read_list_cursor, write_list_cursor
-from tools.proposals.descriptions import comment_data
+from tools.proposals.descriptions import describe_comment
 from tools.tool import call
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def location_data(placed_thread: AnchoredThread) -> Data:
 
 def _thread(placed_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
     comment, replies = placed_thread.thread
-    data = {**comment_data(comment, proposal), **location_data(placed_thread), "replies": []}
+    data = {**describe_comment(comment, proposal), **location_data(placed_thread), "replies": []}
     if replies:
-        reply_entries = (comment_data(reply, proposal) for reply in replies[:_MAX_REPLIES])
+        reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
         data["replies"] = select_fitting(reply_entries, max_bytes - size_of(data))
         if more := len(replies) - len(data["replies"]):
             data["more_replies"] = more

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read, without_nulls
 from tools.errors import escape_invisible
-from tools.proposals.descriptions import announce, commit_of, latest_open
+from tools.proposals.descriptions import announce, choose_commit, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, ended_proposal_step, first_write_step, overlaps_of
 from tools.writer import arguments_of
@@ -55,7 +55,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         request.description,
         actor_of(context, TOOL.name),
         submit=request.submit,
-        request=request.idempotency_key,
+        key=request.idempotency_key,
     )
     words = proposal.content
     data: Data = {
@@ -66,7 +66,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "target": words.target,
         "state": proposal.state.value,
         "overlaps": overlaps_of(context, proposal.id),
-        "commit": commit_of(context, proposal),
+        "commit": choose_commit(context, proposal),
         "next_step": first_write_step(context, proposal.id)
         if proposal.is_open
         else ended_proposal_step(context, proposal.id),
@@ -88,7 +88,7 @@ def _explain(context: Context, arguments: CallArguments, request: CreateProposal
     if without_nulls(arguments):
         missing = [name for name in ("title", "description") if getattr(request, name) is None]
         data |= {"created": False, "missing": missing}
-    data["open"] = latest_open(context.workspace.proposal_actions().list_all(), _MAX_LISTED)
+    data["open"] = list_latest_open(context.workspace.proposal_actions().list_all(), _MAX_LISTED)
     fields = {
         "title": _TITLE,
         "description": _DESCRIPTION,

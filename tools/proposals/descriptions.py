@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Author
     from workspace.proposals.proposal import Comment, Proposal
 
-MAX_TEXT = 2_000
-"""The largest number of characters of a comment or review; the rest is read by another call."""
+MAX_TEXT_CHARACTERS = 2_000
+"""The limit of a comment or review in one answer; another call returns the rest."""
 
 
 def summarize_proposal(proposal: Proposal) -> Data:
     """Return the entry of a proposal in a list."""
-    words = proposal.content
+    content = proposal.content
     return {
         "proposal": proposal.id,
-        "title": escape_invisible(words.title),
+        "title": escape_invisible(content.title),
         "state": proposal.state.value,
-        "author": author_data(words.author),
-        "target": words.target,
-        "branch": words.branch,
-        "opened": format_time(words.opened_at),
-        "updated": format_time(words.updated_at),
+        "author": describe_author(content.author),
+        "target": content.target,
+        "branch": content.branch,
+        "opened": format_time(content.opened_at),
+        "updated": format_time(content.updated_at),
     }
 
 
@@ -60,13 +60,13 @@ def describe_proposal(proposal: Proposal) -> Data:
     return {**data, "tip": proposal.tip, **merged, **({"hints": hints} if hints else {})}
 
 
-def commit_of(context: Context, proposal: Proposal) -> str | None:
-    """Return the commit of a proposal; without its branch the merge commit, else the served tip."""
+def choose_commit(context: Context, proposal: Proposal) -> str | None:
+    """Return the tip of a proposal; if its branch is missing, the merge commit, or else the served tip."""
     merge_commit = proposal.merge_record.commit if proposal.merge_record is not None else None
     return proposal.tip or merge_commit or context.workspace.tip()
 
 
-def author_data(author: Author) -> Data:
+def describe_author(author: Author) -> Data:
     """Return an author, and how the author is known: `client` or `token` is its name, the other null."""
     from workspace.proposals.events import KnownBy
 
@@ -80,19 +80,19 @@ def author_data(author: Author) -> Data:
     }
 
 
-def comment_data(comment: Comment, proposal: str) -> Data:
+def describe_comment(comment: Comment, proposal: str) -> Data:
     """Return a comment: its id, author, time and text."""
     return {
         "comment": comment.id,
-        "author": author_data(comment.author),
+        "author": describe_author(comment.author),
         "time": format_time(comment.time),
         **shorten_text(comment.text, proposal, comment.id),
     }
 
 
 def shorten_text(text: str, proposal: str, id: str) -> Data:
-    """Return the beginning of a text as `text`; if it is cut, `next_offset` is the call for the rest."""
-    beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT)
+    """Return the beginning of a text as `text`; if it is cut, `rest` is the call for the rest."""
+    beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT_CHARACTERS)
     if next_offset is None:
         return {"text": beginning}
     return {
@@ -106,7 +106,7 @@ def format_time(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def allowed_actions(proposal: Proposal) -> tuple[str, ...]:
+def list_allowed_actions(proposal: Proposal) -> tuple[str, ...]:
     """Return the actions that a proposal's state allows, the most likely first."""
     from workspace.proposals.proposal import ProposalState
 
@@ -123,7 +123,7 @@ def allowed_actions(proposal: Proposal) -> tuple[str, ...]:
             return ("submit", "comment", "refresh", "approve", "request_changes", "merge", "edit", "close")
 
 
-def latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
+def list_latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     """Return the ids and titles of the newest open proposals."""
     open_proposals = [proposal for proposal in proposals if proposal.is_open]
     return [

@@ -14,7 +14,7 @@ from tools.proposals.comments import (
     read_comments_cursor,
     select_fitting,
 )
-from tools.proposals.descriptions import comment_data, describe_proposal
+from tools.proposals.descriptions import describe_comment, describe_proposal
 from tools.proposals.review_state import find_void_approvals, review_data
 from tools.tool import Answer, Call, NextStep, call
 from workspace.errors import WorkspaceError
@@ -128,11 +128,11 @@ def _view_thread(
     criteria = ["replies", proposal.id, comment.id]
     first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
     [placed_thread] = context.workspace.proposal_reviews().comments(proposal, after=number, limit=1).threads
-    comment_fields, next_offset = comment_data(comment, proposal.id), None
+    comment_fields, next_offset = describe_comment(comment, proposal.id), None
     if cursor is None or offset is not None:
         text, next_offset = _part(comment.text, offset)
         comment_fields = {**_without_cut(comment_fields), "text": text}
-    page = (comment_data(reply, proposal.id) for reply in replies[first : first + limit])
+    page = (describe_comment(reply, proposal.id) for reply in replies[first : first + limit])
     reply_entries = select_fitting(page, _MAX_REPLIES_BYTES)
     end = first + len(reply_entries)
     next_cursor = write_list_cursor(str(end), None, criteria) if end < len(replies) else None
@@ -158,7 +158,7 @@ def _view_reply(
 ) -> Answer:
     text, next_offset = _part(reply.text, offset)
     comment_fields = {
-        **_without_cut(comment_data(reply, proposal.id)),
+        **_without_cut(describe_comment(reply, proposal.id)),
         "text": text,
         "reply_to": thread.comment.id,
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tools.errors import escape_invisible
 from tools.proposals.comments import select_fitting
 from tools.proposals.conflicts import conflicts_data
-from tools.proposals.descriptions import author_data, format_time, shorten_text
+from tools.proposals.descriptions import describe_author, format_time, shorten_text
 from tools.tool import call
 from tools.write_target import list_names
 from workspace.proposals.approvals import find_void_reason
@@ -115,7 +115,7 @@ def review_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason], proposal
     return {
         "review": review.id,
         "verdict": review.verdict.value,
-        "author": author_data(review.author),
+        "author": describe_author(review.author),
         "time": format_time(review.time),
         "commit": review.commit,
         **shorten_text(review.text, proposal, review.id),

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments, InvalidArguments, Objects, read, resolve_target, without_nulls
 from tools.errors import error_response, escape_invisible
-from tools.proposals.descriptions import allowed_actions, announce, commit_of, latest_open
+from tools.proposals.descriptions import announce, choose_commit, list_allowed_actions, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, overlaps_of
 from tools.writer import arguments_of, follow_commit
@@ -158,7 +158,7 @@ def perform_action(
     actor = actor_of(context, _TOOL)
     text = request.text or ""
     handlers: Mapping[str, Callable[[], ActionResult]] = {
-        "submit": partial(proposal_actions.submit, name, actor, request=key),
+        "submit": partial(proposal_actions.submit, name, actor, key=key),
         "comment": partial(_comment, context, proposal_actions, proposal, request),
         "refresh": partial(_refresh, context, proposal_actions, proposal, request),
         "approve": partial(
@@ -168,7 +168,7 @@ def perform_action(
             ReviewDecision.APPROVE,
             text,
             commit=request.commit,
-            request=key,
+            key=key,
         ),
         "request_changes": partial(
             proposal_actions.review,
@@ -177,18 +177,18 @@ def perform_action(
             ReviewDecision.REQUEST_CHANGES,
             text,
             commit=request.commit,
-            request=key,
+            key=key,
         ),
-        "merge": partial(proposal_actions.merge, name, actor, commit=request.commit, request=key),
-        "close": partial(proposal_actions.close, name, actor, text, request=key),
-        "reopen": partial(proposal_actions.reopen, name, actor, text, request=key),
+        "merge": partial(proposal_actions.merge, name, actor, commit=request.commit, key=key),
+        "close": partial(proposal_actions.close, name, actor, text, key=key),
+        "reopen": partial(proposal_actions.reopen, name, actor, text, key=key),
         "edit": partial(
             proposal_actions.edit,
             name,
             actor,
             title=request.title,
             description=request.description,
-            request=key,
+            key=key,
         ),
     }
     return handlers[action]()
@@ -210,7 +210,7 @@ def _comment(
         slug=slug,
         quote=request.quote or "",
         reply_to=request.reply_to,
-        request=request.idempotency_key,
+        key=request.idempotency_key,
     )
 
 
@@ -242,7 +242,7 @@ def _refresh(
             compute_digest(_TOOL, {"resolutions": resolutions, **seen_commits}),
         )
     return proposal_actions.refresh(
-        proposal.id, actor_of(context, _TOOL), decisions, request=request.idempotency_key
+        proposal.id, actor_of(context, _TOOL), decisions, key=request.idempotency_key
     )
 
 
@@ -361,7 +361,7 @@ def _answer(context: Context, action: Action, result: ActionResult) -> Answer:
         "changed": result.is_new,
         # The commits of a discussion are omitted, because no call takes them.
         "commit": (result.commit if action.name in ("merge", "refresh") else None)
-        or commit_of(context, proposal),
+        or choose_commit(context, proposal),
     }
     if action.name == "comment" and result.event_ids:
         data["comment"] = result.event_ids[0]
@@ -401,7 +401,7 @@ def _explain(context: Context, proposal_actions: ProposalActions, arguments: Cal
     """Return the answer to a call without a proposal: the actions, and the open proposals."""
     if set(arguments) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
-    open_proposals = latest_open(proposal_actions.list_all(), _MAX_LISTED)
+    open_proposals = list_latest_open(proposal_actions.list_all(), _MAX_LISTED)
     data: Data = {
         "usage": dict(_usage(arguments)),
         "open": open_proposals,
@@ -415,12 +415,12 @@ def _explain(context: Context, proposal_actions: ProposalActions, arguments: Cal
 
 def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     """Return the answer to a call without an action: the actions that the proposal's state allows."""
-    names = allowed_actions(proposal)
+    names = list_allowed_actions(proposal)
     data: Data = {
         "proposal": proposal.id,
         "state": proposal.state.value,
         "actions": {name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].about} for name in names},
-        "commit": commit_of(context, proposal),
+        "commit": choose_commit(context, proposal),
     }
     example = dict.fromkeys(ACTIONS[names[0]].needs, _PLACEHOLDER)
     step = call("update_proposal", proposal=proposal.id, action=names[0], **example)
@@ -481,7 +481,7 @@ def _invalid_resolution_error(
     target_commit = context.workspace.git.tip(proposal.content.target)
     conflicts = context.workspace.proposal_reviews().conflicts(proposal, target_commit)
     data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
-    seen_commits = {"commit": commit_of(context, proposal), "target_commit": target_commit}
+    seen_commits = {"commit": choose_commit(context, proposal), "target_commit": target_commit}
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:
         # The conflicts are shown again, because they may have changed since the call.

@@ -12,7 +12,7 @@ from pydantic import Field
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, resolve_target
 from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
-from tools.proposals.descriptions import allowed_actions, describe_proposal, summarize_proposal
+from tools.proposals.descriptions import describe_proposal, list_allowed_actions, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import first_write_step, overlaps_of
 from tools.writer import arguments_of
@@ -311,7 +311,7 @@ def _proposal_next_step(context: Context, proposal: Proposal, data: Data) -> Nex
         return NextStep(
             "Merge it with ", call("update_proposal", **fields, action="merge", commit=proposal.tip)
         )
-    if "comment" in allowed_actions(proposal) and proposal.state.value != "merged":
+    if "comment" in list_allowed_actions(proposal) and proposal.state.value != "merged":
         return NextStep("Add a comment: ", call("update_proposal", **fields, action="comment", text="…"))
     return NextStep("See the other proposals with ", view)
 

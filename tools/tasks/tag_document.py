@@ -71,8 +71,8 @@ def _build(context: Context, item: CallArguments) -> Operation:
     )
 
 
-def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done) if step.outcome), None)
+def _next_step(context: Context, written: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
     tags = last.result.get("tags") if last else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):
         return NextStep("List the documents with this tag: ", call("list_documents", tag=tags[-1]))

@@ -1,7 +1,7 @@
 """Detection of renamed documents between two trees.
 
-Documents with equal text match; else the one that shares at least half of its lines, as Git measures it
-(gitdiffcore, "diffcore-rename"). Ambiguous matches are not renames.
+Documents with equal text match. Otherwise the most similar document matches if it shares at least half of
+the lines, as Git measures similarity (gitdiffcore, "diffcore-rename"). Ambiguous matches are not renames.
 
 libgit2's `Diff.find_similar` is not used, because it chooses one of several equally similar documents without
 any notice.
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = 200  # added or removed documents; above it only those of the same name are compared
+_MAX_CANDIDATES = 200  # added or removed documents; of more, only those with the same name are compared
 _MAX_BYTES = 8_000_000  # of documents whose lines are compared
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
-Blobs = dict[str, str]
+BlobsByPath = dict[str, str]
 
 
 class Renames:
@@ -33,8 +33,8 @@ class Renames:
 
     def __init__(self, git: GitReader, old: str, new: str, is_document: Callable[[str], bool]) -> None:
         self._git = git
-        self.removed: Blobs = {}
-        self.added: Blobs = {}
+        self.removed: BlobsByPath = {}
+        self.added: BlobsByPath = {}
         self.changed: dict[str, tuple[str, str]] = {}
         for change in trees.diff_trees(git, old, new):
             before = change.old.id if change.old and change.old.is_blob else None
@@ -95,10 +95,10 @@ class Renames:
         sizes = sorted((self._git.blob_size(one), self._git.blob_size(other)))
         if sizes[0] < _MIN_SIMILARITY * sizes[1]:
             return 0.0
-        lines, others = self._read_lines(one), self._read_lines(other)
-        if lines is None or others is None:
+        lines, other_lines = self._read_lines(one), self._read_lines(other)
+        if lines is None or other_lines is None:
             return 0.0
-        return measure_similarity(lines, others)
+        return measure_similarity(lines, other_lines)
 
     def _read_lines(self, blob: str) -> Counter[bytes] | None:
         if blob not in self._lines:
@@ -109,7 +109,7 @@ class Renames:
 
 
 def _find_nearest_name(path: str, others: Sequence[str]) -> str | None:
-    """Return the path with the most trailing parts in common with another; None for a tie."""
+    """Return the path with the most trailing parts in common with `path`; None for a tie."""
     parts = _reversed_parts(path)
     counts = {other: _count_shared(parts, _reversed_parts(other)) for other in others}
     highest = max(counts.values())

@@ -1,6 +1,6 @@
 """The changes to the tasks of a section: completed, reopened, added, removed, moved or edited.
 
-A task is matched by its title and those of its parent tasks, and several of the same titles by their order. A
+A task is matched by its title and those of its parent tasks. Tasks with equal titles are matched in order. A
 task with a new title is matched by its words, or as the only remaining one.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _BOX = re.compile(rb"\[[ xX]\]")
-_MIN_SIMILARITY = 0.4  # of two titles of one task, by words of the longer one
+_MIN_SIMILARITY = 0.4  # the common words of two titles, as a fraction of the longer title
 
 Titles = tuple[str, ...]
 
@@ -43,7 +43,7 @@ class ListedTask(NamedTuple):
     subtask_spans: tuple[Span, ...]
     group: int | None
 
-    def place(self, text: str | None = None) -> PartVersion:
+    def to_part_version(self, text: str | None = None) -> PartVersion:
         """Return the task as a part; its text is its own lines, unless `text` is given."""
         section, task = self.section, self.task
         return PartVersion(
@@ -99,89 +99,95 @@ def list_tasks(document: Document, section: Section, group: int | None) -> list[
     ]
 
 
-def pair_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
-    """Return the index in `olds` of each task of `news` that matches, by its index in `news`.
+def pair_tasks(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]) -> dict[int, int]:
+    """Return the index in `old_tasks` of each task of `new_tasks` that matches, by its index in `new_tasks`.
 
     Tasks of one section are matched first, then those that moved to another section under their old title.
     """
-    pairs = _pair_same_titles(olds, news)
-    _pair_across(olds, news, pairs)
+    pairs = _pair_same_titles(old_tasks, new_tasks)
+    _pair_across_sections(old_tasks, new_tasks, pairs)
     matched = set(pairs.values())
     removed: dict[int, list[int]] = {}
-    for old_index, item in enumerate(olds):
+    for old_index, item in enumerate(old_tasks):
         if old_index not in matched and item.group is not None:
             removed.setdefault(item.group, []).append(old_index)
     added: dict[int, list[int]] = {}
-    for new_index, item in enumerate(news):
+    for new_index, item in enumerate(new_tasks):
         if new_index not in pairs and item.group is not None:
             added.setdefault(item.group, []).append(new_index)
     for group, indexes in added.items():
         if group in removed:
-            pairs.update(_pair_retitled(olds, news, removed[group], indexes, pairs))
+            pairs.update(_pair_retitled(old_tasks, new_tasks, removed[group], indexes, pairs))
     return pairs
 
 
-def _pair_same_titles(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
+def _pair_same_titles(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]) -> dict[int, int]:
     """Return pairs of tasks of one section with the same titles, in order."""
     unmatched: dict[tuple[int, Titles], list[int]] = {}
-    for old_index, item in enumerate(olds):
+    for old_index, item in enumerate(old_tasks):
         if item.group is not None:
             unmatched.setdefault((item.group, item.titles), []).append(old_index)
     for stack in unmatched.values():
         stack.reverse()
     pairs: dict[int, int] = {}
-    for new_index, item in enumerate(news):
+    for new_index, item in enumerate(new_tasks):
         stack = unmatched.get((item.group, item.titles), []) if item.group is not None else []
         if stack:
             pairs[new_index] = stack.pop()
     return pairs
 
 
-def _pair_across(olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: dict[int, int]) -> None:
+def _pair_across_sections(
+    old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask], pairs: dict[int, int]
+) -> None:
     """Pair the only removed task of a title with the only added one, in any sections."""
     matched = set(pairs.values())
     removed_counts = Counter(
-        item.task.title for old_index, item in enumerate(olds) if old_index not in matched
+        item.task.title for old_index, item in enumerate(old_tasks) if old_index not in matched
     )
-    added_counts = Counter(item.task.title for new_index, item in enumerate(news) if new_index not in pairs)
+    added_counts = Counter(
+        item.task.title for new_index, item in enumerate(new_tasks) if new_index not in pairs
+    )
     old_by_title = {
         item.task.title: old_index
-        for old_index, item in enumerate(olds)
+        for old_index, item in enumerate(old_tasks)
         if old_index not in matched and removed_counts[item.task.title] == 1
     }
-    for new_index, item in enumerate(news):
+    for new_index, item in enumerate(new_tasks):
         title = item.task.title
         if new_index not in pairs and title in old_by_title and added_counts[title] == 1:
             pairs[new_index] = old_by_title[title]
 
 
 def _pair_retitled(
-    olds: Sequence[ListedTask],
-    news: Sequence[ListedTask],
+    old_tasks: Sequence[ListedTask],
+    new_tasks: Sequence[ListedTask],
     removed: Sequence[int],
     added: Sequence[int],
     pairs: Mapping[int, int],
 ) -> dict[int, int]:
-    if len(removed) == len(added) == 1 and _have_same_predecessor(olds, news, removed[0], added[0], pairs):
+    if len(removed) == len(added) == 1 and _have_same_predecessor(
+        old_tasks, new_tasks, removed[0], added[0], pairs
+    ):
         return {added[0]: removed[0]}
     matches = sequences.match_similar(
-        [Counter(split_words(olds[old_index].task.title)) for old_index in removed],
-        [Counter(split_words(news[new_index].task.title)) for new_index in added],
+        [Counter(split_words(old_tasks[old_index].task.title)) for old_index in removed],
+        [Counter(split_words(new_tasks[new_index].task.title)) for new_index in added],
         _MIN_SIMILARITY,
     )
     return {added[new_index]: removed[old_index] for old_index, new_index in matches.items()}
 
 
 def _have_same_predecessor(
-    olds: Sequence[ListedTask],
-    news: Sequence[ListedTask],
+    old_tasks: Sequence[ListedTask],
+    new_tasks: Sequence[ListedTask],
     old_index: int,
     new_index: int,
     pairs: Mapping[int, int],
 ) -> bool:
     """Return True if two tasks follow the same task, or both are the first of their section."""
-    is_first_before = old_index == 0 or olds[old_index - 1].group != olds[old_index].group
-    is_first_after = new_index == 0 or news[new_index - 1].group != news[new_index].group
+    is_first_before = old_index == 0 or old_tasks[old_index - 1].group != old_tasks[old_index].group
+    is_first_after = new_index == 0 or new_tasks[new_index - 1].group != new_tasks[new_index].group
     return (
         is_first_before and is_first_after
         if is_first_before or is_first_after
@@ -195,7 +201,7 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
         return
     if old.task.is_done != new.task.is_done:
         kind = ChangeKind.TASK_COMPLETED if new.task.is_done else ChangeKind.TASK_REOPENED
-        yield SectionChange(kind, old.place(), new.place())
+        yield SectionChange(kind, old.to_part_version(), new.to_part_version())
     values = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
         # The completion date changes with the completion, which is a change of its own.
@@ -204,54 +210,61 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
     values.append(("text", old.other_text, new.other_text))
     for name, before, after in values:
         if before != after:
-            yield SectionChange(ChangeKind.TASK_CHANGED, old.place(before), new.place(after), name)
+            yield SectionChange(
+                ChangeKind.TASK_CHANGED, old.to_part_version(before), new.to_part_version(after), name
+            )
 
 
-def compare_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, list[SectionChange]]:
+def compare_tasks(
+    old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]
+) -> dict[int, list[SectionChange]]:
     """Return the changes to tasks, by the group of their new section.
 
-    Of added and removed sections only tasks that moved from or to another section are included. A section
+    For added and removed sections, only tasks that moved from or to another section are included. A section
     that a task left has an entry, which may be empty.
     """
-    pairs = pair_tasks(olds, news)
+    pairs = pair_tasks(old_tasks, new_tasks)
     changes_by_group: dict[int, list[SectionChange]] = {}
-    moved = find_displaced_tasks(olds, news, pairs)
-    for new_index, item in enumerate(news):
-        old_task = olds[pairs[new_index]] if new_index in pairs else None
+    moved = find_displaced_tasks(old_tasks, new_tasks, pairs)
+    for new_index, item in enumerate(new_tasks):
+        old_task = old_tasks[pairs[new_index]] if new_index in pairs else None
         group = item.group if item.group is not None else old_task.group if old_task else None
         if group is None:
             continue
         changes: list[SectionChange] = []
         if old_task is None:
-            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.place()))
+            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.to_part_version()))
         else:
             if new_index in moved:
-                changes.append(SectionChange(ChangeKind.TASK_MOVED, old_task.place(), item.place()))
+                changes.append(
+                    SectionChange(ChangeKind.TASK_MOVED, old_task.to_part_version(), item.to_part_version())
+                )
                 if old_task.group is not None:
                     changes_by_group.setdefault(old_task.group, [])
             changes += compare_task(old_task, item)
         if changes:
             changes_by_group.setdefault(group, []).extend(changes)
     matched = set(pairs.values())
-    for old_index, item in enumerate(olds):
+    for old_index, item in enumerate(old_tasks):
         if old_index not in matched and item.group is not None:
             changes_by_group.setdefault(item.group, []).append(
-                SectionChange(ChangeKind.TASK_REMOVED, item.place(), None)
+                SectionChange(ChangeKind.TASK_REMOVED, item.to_part_version(), None)
             )
     return changes_by_group
 
 
 def find_displaced_tasks(
-    olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: Mapping[int, int]
+    old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask], pairs: Mapping[int, int]
 ) -> set[int]:
-    """Return the indexes in `news` of tasks that moved to another section or changed their order.
+    """Return the indexes in `new_tasks` of tasks that moved to another section or changed their order.
 
-    This is the smallest set without which the others keep their order; a sub-task follows its parent task.
+    It is the smallest set of tasks without which the others are in the same order as before. A sub-task
+    moves with its parent task.
     """
     moved: set[int] = set()
     siblings: dict[tuple[int, Titles], list[int]] = {}
     for new_index, old_index in pairs.items():
-        old, new = olds[old_index], news[new_index]
+        old, new = old_tasks[old_index], new_tasks[new_index]
         if old.group is None or old.group != new.group:
             moved.add(new_index)
         else:

@@ -48,21 +48,21 @@ class Splice:
 class Edit:
     """The splices of one operation, its result, and a summary of one line.
 
-    `renamed` is the position of the one section whose title may change. If `may_change_front_matter`, front
-    matter may be added or removed.
+    `renamed_position` is the position of the one section whose title may change. If
+    `may_change_front_matter`, front matter may be added or removed.
     """
 
     splices: tuple[Splice, ...]
     result: Mapping[str, object]
     summary: str
     hints: tuple[str, ...] = ()
-    renamed: int | None = None
+    renamed_position: int | None = None
     may_change_front_matter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
-    """The choices of an edit's caller: the form of new anchors, and today's date (UTC, ISO 8601)."""
+class EditContext:
+    """The values that an operation gets from its caller: the form of new anchors, and the UTC date (ISO)."""
 
     form: AnchorForm
     today: str
@@ -72,7 +72,7 @@ def apply_splices(data: bytes, splices: Iterable[Splice]) -> bytes:
     """Return a text after splices in any order. Raises ValueError if they overlap."""
     parts: list[bytes] = []
     position = 0
-    for splice in _in_order(splices):
+    for splice in _sort_splices(splices):
         if splice.start < position:
             raise ValueError("an edit's splices overlap")
         parts += (data[position : splice.start], splice.replacement)
@@ -81,7 +81,7 @@ def apply_splices(data: bytes, splices: Iterable[Splice]) -> bytes:
     return b"".join(parts)
 
 
-def _in_order(splices: Iterable[Splice]) -> list[Splice]:
+def _sort_splices(splices: Iterable[Splice]) -> list[Splice]:
     return sorted(splices, key=lambda splice: (splice.start, splice.end))
 
 
@@ -90,7 +90,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
 
     Raises StructureChanged if a section that the edit does not target would change.
     """
-    splices = _in_order(edit.splices)
+    splices = _sort_splices(edit.splices)
     changed = Document.parse(apply_splices(document.data, splices), document.path)
     if changed.front_matter_lines != document.front_matter_lines and not edit.may_change_front_matter:
         raise StructureChanged(
@@ -98,19 +98,21 @@ def apply_edit(document: Document, edit: Edit) -> Document:
             fix="Begin the text with another line than `---`.",
             section=None,
         )
-    _check_structure(document, changed, splices, edit.renamed)
+    _check_structure(document, changed, splices, edit.renamed_position)
     return changed
 
 
-def _check_structure(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+def _check_structure(
+    old: Document, new: Document, splices: Sequence[Splice], renamed_position: int | None
+) -> None:
     """Raise StructureChanged unless the sections outside the splices keep heading, level, parent and text.
 
     Their addresses must be equal too, unless a section was removed, because its siblings may be renumbered.
     """
-    _check_preamble(old, new, splices, renamed)
-    headed = [item for item in old.sections if item.has_heading]
+    _check_preamble(old, new, splices, renamed_position)
+    old_headings = [item for item in old.sections if item.has_heading]
     replaced = _ReplacedSpans(splices)
-    before = [item for item in headed if not replaced.contains(item.heading_start)]
+    before = [item for item in old_headings if not replaced.contains(item.heading_start)]
     inserted = _find_replacements(splices)
     after = [
         item for item in new.sections if item.has_heading and not _contains(inserted, item.heading_start)
@@ -118,14 +120,14 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
     if len(before) != len(after):
         raise _structure_error(old, before[len(after)] if len(before) > len(after) else None)
     positions = {item.position: match.position for item, match in zip(before, after, strict=True)}
-    nothing_removed = len(before) == len(headed)
+    nothing_removed = len(before) == len(old_headings)
     for item, match in zip(before, after, strict=True):
         parent = None if item.parent is None else positions.get(item.parent)
         if (
             replaced.new_offset(item.heading_start) != match.heading_start
             or item.level != match.level
             or parent != match.parent
-            or (item.title != match.title and item.position != renamed)
+            or (item.title != match.title and item.position != renamed_position)
             or (item.address != match.address and nothing_removed)
             or (not replaced.touches(item) and old.source(item).rstrip() != new.source(match).rstrip())
         ):
@@ -138,7 +140,7 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
     Unlike `apply_edit`, this also compares sections within the splices, where a title may change. A preamble
     without a heading may be added or removed.
     """
-    replaced = _ReplacedSpans(_in_order(splices))
+    replaced = _ReplacedSpans(_sort_splices(splices))
     before = [item for item in old.sections if item.has_heading]
     after = [item for item in new.sections if item.has_heading]
     for item, match in zip(before, after, strict=False):
@@ -153,7 +155,9 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
         raise _structure_error(old, before[len(after)] if len(before) > len(after) else None)
 
 
-def _check_preamble(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
+def _check_preamble(
+    old: Document, new: Document, splices: Sequence[Splice], renamed_position: int | None
+) -> None:
     """Raise StructureChanged if a preamble without a heading changes outside the splices.
 
     It has no heading line by which `_check_structure` could find it.
@@ -165,11 +169,11 @@ def _check_preamble(old: Document, new: Document, splices: Sequence[Splice], ren
     floor = len(old.data[: before.start].rstrip())
     if any(splice.start <= before.end and splice.end >= floor for splice in splices):
         return
-    if after is None and before.position == renamed and not old.source(before).strip():
+    if after is None and before.position == renamed_position and not old.source(before).strip():
         return  # only the title in the front matter defined the preamble
     if (
         after is None
-        or (before.title != after.title and before.position != renamed)
+        or (before.title != after.title and before.position != renamed_position)
         or old.source(before).rstrip() != new.source(after).rstrip()
     ):
         raise _structure_error(old, before)
@@ -215,9 +219,9 @@ def _contains(spans: Sequence[tuple[int, int]], offset: int) -> bool:
 
 
 def _structure_error(document: Document, section: Section | None) -> StructureChanged:
-    changed = f"the section '{section.address}'" if section else "the headings"
+    changed_part = f"the section '{section.address}'" if section else "the headings"
     return StructureChanged(
-        f"this edit would also change {changed} of {document.path}, which it does not target",
+        f"this edit would also change {changed_part} of {document.path}, which it does not target",
         fix="Close every code fence (```) and comment (<!-- -->) in the content and before it, and nest "
         "headings below the section's own level.",
         section=section.address if section else None,
@@ -270,9 +274,9 @@ def insert_block(document: Document, offset: int, text: str) -> Splice:
 def find_needed_blank_line(document: Document, text: str, position: int, end: int) -> bytes:
     """Return the blank line that separates the text at `position` from the heading at `end`.
 
-    Return b"" if a blank line exists, or if the heading is read as one without it.
+    Return b"" if a blank line exists, or if the heading is parsed as a heading without it.
     """
-    section = _section_with_heading_at(document, end)
+    section = _find_section_at_heading(document, end)
     if section is None or len(document.data[position:end].splitlines()) > 1:
         return b""
     heading = decode_with_newlines(document.text(section.start, section.body))
@@ -297,7 +301,7 @@ def remove_block(document: Document, start: int, end: int) -> Splice:
     return Splice(position, stop, find_needed_blank_line(document, text, stop, end))
 
 
-def _section_with_heading_at(document: Document, offset: int) -> Section | None:
+def _find_section_at_heading(document: Document, offset: int) -> Section | None:
     return next((item for item in document.sections if item.start == offset and item.has_heading), None)
 
 

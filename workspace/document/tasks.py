@@ -77,7 +77,7 @@ class Task:
     field_prefix: bytes
 
     def field(self, name: str) -> str | None:
-        """Return the value of a field in `TASK_FIELDS`; of several equal fields, the last."""
+        """Return the value of a field in `TASK_FIELDS`; the last value if the field is repeated."""
         values = [item.value for item in self.fields if item.name == name]
         return values[-1] if values else None
 
@@ -103,9 +103,9 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         counts[section, prefix] = number + 1
         index = f"{prefix}{number}"
         prefixes[position] = index + "."
-        below = [items[child] for child in children.get(position, ())]
-        fields = tuple(_read_fields(lines, below))
-        field_prefix = _read_field_prefix(lines, item, below[0] if below else None)
+        sub_items = [items[child] for child in children.get(position, ())]
+        fields = tuple(_read_fields(lines, sub_items))
+        field_prefix = _read_field_prefix(lines, item, sub_items[0] if sub_items else None)
         box = lines.offset(item.paragraph) + lines.line_bytes(item.paragraph).index(b"[") + 1
         tasks.append(
             Task(
@@ -113,10 +113,10 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
                 title=to_plain_text(item.source[match.end() :]),
                 is_done=match[1] != " ",
                 start=start,
-                end=lines.offset(_last_line(lines, item)),
+                end=lines.offset(_find_end_line(lines, item)),
                 box=box,
                 title_start=_skip_blanks(lines.data, box + 2),
-                title_end=_paragraph_end(lines, item),
+                title_end=_find_paragraph_end(lines, item),
                 line=item.line + 1,
                 depth=index.count("."),
                 fields=fields,
@@ -140,9 +140,9 @@ def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -
 
 def _find_fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
     """Return the line for the first field: below the task's text, unless it would absorb the next lines."""
-    last = _last_line(lines, item)
-    below = (lines.line_bytes(line) for line in range(item.paragraph_end, last))
-    next_line = next((line for line in below if line.strip(BLANK)), b"")
+    last = _find_end_line(lines, item)
+    lines_below = (lines.line_bytes(line) for line in range(item.paragraph_end, last))
+    next_line = next((line for line in lines_below if line.strip(BLANK)), b"")
     indent = next_line[: len(next_line) - len(next_line.lstrip(b" \t"))]
     return last if len(indent.expandtabs(4)) >= len(prefix.expandtabs(4)) else item.paragraph_end
 
@@ -152,17 +152,17 @@ def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
     for item in items:
         match = _FIELD.match(item.source)
         if match:
-            span = lines.offset(item.line), lines.offset(_last_line(lines, item))
-            end = _paragraph_end(lines, item)
-            value = min(_value_start(lines.data, lines.offset(item.paragraph)), end)
+            span = lines.offset(item.line), lines.offset(_find_end_line(lines, item))
+            end = _find_paragraph_end(lines, item)
+            value = min(_find_value_start(lines.data, lines.offset(item.paragraph)), end)
             fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value, end))
     return fields
 
 
-def _value_start(data: bytes, line: int) -> int:
+def _find_value_start(data: bytes, line: int) -> int:
     """Return the start of the value of a field.
 
-    Only marks precede its name, and no mark is a colon.
+    The first colon of the line ends the field's name, because no marker before the name contains a colon.
     """
     match = _COLON.search(data, line)
     return match.end() if match else line
@@ -174,13 +174,13 @@ def _skip_blanks(data: bytes, position: int) -> int:
     return position
 
 
-def _paragraph_end(lines: Lines, item: ListItem) -> int:
+def _find_paragraph_end(lines: Lines, item: ListItem) -> int:
     """Return the end of an item's first paragraph without its trailing white space."""
     start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
     return start + len(lines.data[start:end].rstrip(BLANK))
 
 
-def _last_line(lines: Lines, item: ListItem) -> int:
+def _find_end_line(lines: Lines, item: ListItem) -> int:
     """Return the line after an item's last line that is not blank."""
     line = item.end
     while line > item.line + 1 and not lines.line_bytes(line - 1).strip(BLANK):

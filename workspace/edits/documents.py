@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workspace.config.taxonomy import Taxonomy
     from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
-    from workspace.document.splices import Style
+    from workspace.document.splices import EditContext
     from workspace.edits.operation import RemovedTexts
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
@@ -95,11 +95,11 @@ class CreateDocument(Operation):
     content: str = ""
     folder: str = ""
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Create the document in the overlay. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
         title = check_title(self.title)
         path = self._derive_path(title, overlay)
-        text = self._format_text(title, style.form)
+        text = self._format_text(title, context.form)
         document = Document.parse(text.encode(), path)
         if document.title != to_plain_text(title):
             raise InvalidTitle(
@@ -243,7 +243,7 @@ class MoveDocument(DocumentOperation):
     file: str
     new_path: str
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Move the document. Raises DocumentNotFound, InvalidPath, PathExists, LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
@@ -304,7 +304,7 @@ class RemoveDocument(Operation):
 
     path: str
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Remove the document. Raises InvalidPath, DocumentNotFound."""
         path = check_path(self.path)
         overlay.remove(path)

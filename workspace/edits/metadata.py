@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.document.splices import Edit, Splice, StructureChanged, Style
+from workspace.document.splices import Edit, EditContext, Splice, StructureChanged
 from workspace.edits.content import check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
@@ -92,7 +92,7 @@ class SetMetadata(DocumentOperation):
     file: str
     metadata: Mapping[str, object]
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes. Raises InvalidMetadata, InvalidFrontMatter."""
         _check(self.metadata)
         if document.front_matter_error:
@@ -119,11 +119,13 @@ class SetMetadata(DocumentOperation):
         splice = set_front_matter_keys(document, updates)
         position = document.preamble.position if document.preamble else None
         summary = f"Set {', '.join(sorted(updates))[:200]} of {self.file}"
-        return Edit((splice,), result, summary, hints, renamed=position, may_change_front_matter=True)
+        return Edit(
+            (splice,), result, summary, hints, renamed_position=position, may_change_front_matter=True
+        )
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, style)
+        changed, edit = DocumentOperation.revise(self, document, context)
         new = changed.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
             old_value = document.front_matter.get(key)
@@ -220,7 +222,7 @@ class TagDocument(DocumentOperation):
     remove: bool = False
     replace: bool = False
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
         requested = normalise_tags(self.tags)
         if self.remove and self.replace:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from workspace.diff.section_mapping import check_not_newer, map_address
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
-from workspace.document.splices import Edit, StructureChanged, Style, apply_edit
+from workspace.document.splices import Edit, EditContext, StructureChanged, apply_edit
 from workspace.edits.content import InvalidTitle
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.links.offset_map import OffsetMap, match_same_headings
@@ -56,7 +56,7 @@ class Operation:
     # True if the response always has the number of updated links, even if it is 0.
     reports_links: ClassVar[bool] = False
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Change the overlay, and return the result."""
         raise NotImplementedError
 
@@ -118,24 +118,24 @@ class DocumentOperation(Operation):
                         _check_not_newer(overlay.snapshot, path, address)
         return cast("Self", dataclasses.replace(cast("Any", self), **mapped)) if mapped else self
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit of this operation. A pure function of the document."""
         raise NotImplementedError
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self.edit(document, style)
+        edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
         changed = apply_edit(document, edit)
         _check_result(changed, edit)
         return changed, edit
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the edited document into the overlay. Raises the errors of `revise`, and LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
-        changed, edit = self.revise(document, style)
+        changed, edit = self.revise(document, context)
         if changed.data == document.data:
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(changed)

@@ -178,7 +178,7 @@ def _introduction(document: Document, now: Section | None, old: Document, then: 
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
         splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
-    changed = apply_edit(document, Edit((splice,), {}, "", renamed=now.position if now else None))
+    changed = apply_edit(document, Edit((splice,), {}, "", renamed_position=now.position if now else None))
     preamble = changed.preamble
     if preamble is None:
         raise _structure_error(then)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.document.splices import Style
+    from workspace.document.splices import EditContext
     from workspace.edits.operation import RemovedTexts
     from workspace.edits.undo import CommitUndo
     from workspace.edits.undo_text import PreservedLines
@@ -49,7 +49,7 @@ class RestoreDocument(Operation):
     file: str
     commit: str
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Lay the old bytes over the snapshot; nothing where the document is as it was.
 
         Raises InvalidPath, DocumentNotFound for one that has another path now, NotAtRef, NotADocument,
@@ -186,7 +186,7 @@ class RestoreSection(DocumentOperation):
     slug: str
     commit: str
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the changed document into the overlay. An unchanged section changes nothing.
 
         Raises DocumentNotFound, SectionNotFound for a section that is elsewhere now, AmbiguousAddress,
@@ -197,7 +197,7 @@ class RestoreSection(DocumentOperation):
         from workspace.links.offset_map import OffsetMap, match_same_headings
 
         document, now, old, then = self._find_versions(overlay)
-        put = reinsert_section(document, now, old, then, document.form or style.form)
+        put = reinsert_section(document, now, old, then, document.form or context.form)
         path, slug = document.path, put.section.key
         answer: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
         if (old.path, then.key) != (path, slug):
@@ -323,7 +323,7 @@ class Undo(Operation):
     commit: str
     is_partial: bool = False
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the reverted documents into the overlay. A commit that is reverted already changes nothing.
 
         Raises NotInHistory, MergeCommit, Conflict.

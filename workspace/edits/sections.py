@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
 from workspace.document.headings import replace_inline
 from workspace.document.section_text import read_full_text
-from workspace.document.splices import Edit, Splice, Style, find_text_start, insert_block, remove_block
+from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
     DEEP_LEVEL,
     MAX_LEVEL,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
-    from workspace.document.splices import Style
+    from workspace.document.splices import EditContext
     from workspace.edits.transplant import MovedSection
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
@@ -76,7 +76,7 @@ class AddSection(DocumentOperation):
     before: str | None = None
     after: str | None = None
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress.
@@ -85,11 +85,11 @@ class AddSection(DocumentOperation):
         offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)
         existing = self._find_existing(document, parent, title)
         if existing:
-            return self._fill(document, existing, style)
+            return self._fill(document, existing, context)
         level = self._choose_level(document, parent, sibling)
         parent_address = parent.address if parent else None
         address = find_free_address(parent_address, title, collect_anchor_names(document))
-        form = document.form or style.form
+        form = document.form or context.form
         content = strip_heading(
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
@@ -118,12 +118,12 @@ class AddSection(DocumentOperation):
                 )
         return None
 
-    def _fill(self, document: Document, section: Section, style: Style) -> Edit:
+    def _fill(self, document: Document, section: Section, context: EditContext) -> Edit:
         result: dict[str, object] = {"slug": section.key, "created": False}
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
             return Edit((), result, f"Keep section {section.key} of {self.file}")
-        update = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
+        update = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, context)
         return Edit(update.splices, {**update.result, **result}, update.summary, update.hints)
 
     def _choose_level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
@@ -153,7 +153,7 @@ class RemoveSection(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""
         section = resolve_section(document, self.slug)
         if section.is_preamble:
@@ -184,27 +184,27 @@ class RenameSection(DocumentOperation):
     slug: str
     new_title: str
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes.
 
         Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
         """
         title = check_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
-            return self._set_document_title(document, title, style)
+            return self._set_document_title(document, title, context)
         section = resolve_section(document, self.slug)
         result = {"slug": section.key, "title": to_plain_text(title)}
         summary = f"Rename {section.key} of {self.file}"
         if section.title == to_plain_text(title):
             return Edit((), result, summary)
         if section.heading is None:
-            return self._set_document_title(document, title, style)
-        inline = _format_inline(section, section.heading, title, document.form or style.form)
+            return self._set_document_title(document, title, context)
+        inline = _format_inline(section, section.heading, title, document.form or context.form)
         splice = Splice(*replace_inline(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
-        return Edit((splice,), result, summary, hints, renamed=section.position)
+        return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
-    def _set_document_title(self, document: Document, title: str, style: Style) -> Edit:
+    def _set_document_title(self, document: Document, title: str, context: EditContext) -> Edit:
         """Return the edit of a document's title without a heading: in its front matter, else as a new H1."""
         preamble = document.preamble
         result = {"slug": PREAMBLE, "title": to_plain_text(title)}
@@ -212,9 +212,9 @@ class RenameSection(DocumentOperation):
         if "title" in document.front_matter:
             splice = set_front_matter_keys(document, {"title": title}, rewrite_values=True)
             position = preamble.position if preamble else None
-            return Edit((splice,), result, summary, renamed=position, may_change_front_matter=True)
+            return Edit((splice,), result, summary, renamed_position=position, may_change_front_matter=True)
         address = find_free_address(None, title, collect_anchor_names(document))
-        line = format_heading(1, title, address, document.form or style.form)
+        line = format_heading(1, title, address, document.form or context.form)
         if preamble and document.source(preamble).strip(BLANK):
             start = find_text_start(document.data, preamble.start, preamble.end)
             splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.ending))
@@ -260,7 +260,7 @@ class MoveSection(DocumentOperation):
     before: str | None = None
     after: str | None = None
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the changed documents into the overlay; no change if the section is already there.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
@@ -286,7 +286,7 @@ class MoveSection(DocumentOperation):
             result = {"slug": section.key, "file": path, "level": section.level}
             hint = f"'{section.key}' is already there"
             return Outcome(path, result, f"Keep {section.key} of {path}", False, (hint,))
-        forms = (source.form or style.form, target.form or style.form)
+        forms = (source.form or context.form, target.form or context.form)
         moved = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
         overlay.put(moved.source)
         if target is not source:
@@ -330,7 +330,7 @@ class MoveSection(DocumentOperation):
             return check_path(self.file), self.parent_slug
         if "#" not in self.to_file:
             return check_path(self.to_file), self.parent_slug
-        path, fragment = split_address(self.to_file, {*overlay.snapshot.documents, *overlay.laid_paths})
+        path, fragment = split_address(self.to_file, {*overlay.snapshot.documents, *overlay.written_paths})
         if fragment and self.parent_slug and fragment != self.parent_slug:
             raise InvalidAddress(
                 f"'to_file' has the section '{fragment}', but 'parent_slug' is '{self.parent_slug}'",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, SectionNotFound, format_task_address, resolve_task
-from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
+from workspace.document.splices import Edit, EditContext, Splice, StructureChanged, apply_edit
 from workspace.edits.content import InvalidContent, check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_text import (
@@ -58,7 +58,7 @@ class AddTask(DocumentOperation):
     assignee: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
         title = check_task_title(self.title)
         values = (("Criteria", self.criteria), ("Assignee", self.assignee))
@@ -70,9 +70,9 @@ class AddTask(DocumentOperation):
         splice = position.splice(document, lambda marker, prefix: _format_task(marker, prefix, title, fields))
         return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, style)
+        changed, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, None, changed, edit)
         return changed, edit
 
@@ -111,7 +111,7 @@ class CompleteTask(DocumentOperation):
     slug: str
     note: str | None = None
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
@@ -123,7 +123,7 @@ class CompleteTask(DocumentOperation):
         added: list[tuple[str, str]] = []
         if not task.is_done:
             splices += [Splice(task.box, task.box + 1, b"x"), *remove_fields(document, task, "completed")]
-            added.append(("Completed", style.today))
+            added.append(("Completed", context.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:
             added.append(("Note", note))
         if added:
@@ -146,7 +146,7 @@ class ReopenTask(DocumentOperation):
     file: str
     slug: str
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if the task is open.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
@@ -178,7 +178,7 @@ class RemoveTask(DocumentOperation):
         """Return the section of the task."""
         return (resolve_task(document, self.slug)[0],)
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
         section, task = resolve_task(document, self.slug)
         check_separate_line(document, section, task)
@@ -186,9 +186,9 @@ class RemoveTask(DocumentOperation):
         summary = f"Remove task {result['task']} from {self.file}"
         return Edit((cut_task(document, task),), {**result, "removed": "task"}, summary)
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, style)
+        changed, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit
 
@@ -217,7 +217,7 @@ class UpdateTask(DocumentOperation):
         has_replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
         return (section,) if self.title is not None or has_replaced else ()
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes.
 
         Raises InvalidTitle, InvalidContent, TaskNotFound.
@@ -244,9 +244,9 @@ class UpdateTask(DocumentOperation):
         result = build_task_result(section, task)
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, style)
+        changed, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(changed, str(edit.result["task"]))
             values = [(name.lower(), value) for name, value in self._fields() if value is not None]
@@ -289,7 +289,7 @@ class MoveTask(DocumentOperation):
     to_slug: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if the task is already there.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
@@ -314,9 +314,9 @@ class MoveTask(DocumentOperation):
         summary += f" to {position.address}"
         return Edit(_compose_splices(cut, splice), position.result, summary)
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, style)
+        changed, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit

@@ -25,9 +25,9 @@ from workspace.document.addresses import read_fragment, resolve_section
 from workspace.document.document import Document
 from workspace.document.splices import (
     Edit,
+    EditContext,
     Splice,
     StructureChanged,
-    Style,
     apply_edit,
     apply_splices,
     check_same_sections,
@@ -76,14 +76,14 @@ class UpdateContent(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; none where that is the text.
 
         Raises SectionNotFound, LevelConflict, SectionExists.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
-            return write_first_preamble(document, text, style, self.file)
+            return write_first_preamble(document, text, context, self.file)
         section = resolve_section(document, self.slug)
         text = drop_own_heading(text, section, document)
         replaced = document.descendants(section) if self.include_subsections else ()
@@ -101,7 +101,7 @@ class UpdateContent(DocumentOperation):
             below=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
-            form=document.form or style.form,
+            form=document.form or context.form,
             replaced=replaced,
         )
         if content.addresses:
@@ -116,9 +116,9 @@ class UpdateContent(DocumentOperation):
         return Edit((splice,), answer, summary, content.hints)
 
 
-def write_first_preamble(document: Document, text: str, style: Style, file: str) -> Edit:
+def write_first_preamble(document: Document, text: str, context: EditContext, file: str) -> Edit:
     """Return text before the first section of a document that has none there."""
-    form = document.form or style.form
+    form = document.form or context.form
     content = prepare_content(document, text, below=None, level=PREAMBLE_LEVEL, address=None, form=form)
     first: Section | None = document.sections[0] if document.sections else None
     offset = first.start if first else len(document.data)
@@ -140,13 +140,13 @@ class AppendContent(DocumentOperation):
     slug: str
     content: str
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
         text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
             raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
-            return write_first_preamble(document, text, style, self.file)
+            return write_first_preamble(document, text, context, self.file)
         section = resolve_section(document, self.slug)
         content = prepare_content(
             document,
@@ -154,7 +154,7 @@ class AppendContent(DocumentOperation):
             below=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
-            form=document.form or style.form,
+            form=document.form or context.form,
         )
         answer: dict[str, object] = {"slug": section.key}
         if content.addresses:
@@ -198,7 +198,7 @@ class ReplaceText(DocumentOperation):
     slug: str | None = None
     count: int = 1
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
@@ -228,9 +228,9 @@ class ReplaceText(DocumentOperation):
         )
         return Edit(splices, answer, summary)
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
-        edit = self.edit(document, style)
+        edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
         changed = Document.parse(apply_splices(document.data, edit.splices), document.path)
@@ -386,11 +386,11 @@ class RewriteText(DocumentOperation):
     text: str
     slug: str | None = None
 
-    def edit(self, document: Document, style: Style) -> Edit:
+    def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; none where the text stays. Raises Conflict, InvalidContent, SectionNotFound."""
         return self._edit(document, is_whole=False)
 
-    def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         edit = self._edit(document, is_whole=False)
         if not edit.splices:

@@ -446,7 +446,7 @@ def _apply(document: Document, splices: Sequence[Splice]) -> Document:
     """
     preamble = document.preamble
     follows = preamble.position if preamble and not preamble.has_heading else None
-    return apply_edit(document, Edit(tuple(splices), {}, "", renamed=follows))
+    return apply_edit(document, Edit(tuple(splices), {}, "", renamed_position=follows))
 
 
 def _growth(splices: Sequence[Splice], offset: int) -> int:

@@ -99,7 +99,7 @@ class Graph:
         self._found: LRUCache[tuple[str, str, int], str | None] = LRUCache(_CACHED)
         self._loose = git.loose_folders()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read the names of loose folders: before each walk, because commits are written meanwhile."""
         self._loose = self._git.loose_folders()
 

@@ -38,9 +38,9 @@ class UnsupportedRepository(WorkspaceError):
 def not_a_repository_error(path: Path) -> NotARepository:
     """Return the error for a path without a repository."""
     if not path.exists():
-        return NotARepository("this folder does not exist", fix="Name an existing folder.")
+        return NotARepository("the folder does not exist", fix="Name an existing folder.")
     return NotARepository(
-        "this is not a Git repository, nor a folder inside one",
+        "the folder is not a Git repository, nor inside one",
         fix="Run `git init` there, or name a folder inside a repository.",
     )
 
@@ -68,22 +68,25 @@ def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRep
     )
     if partial:
         return UnsupportedRepository(
-            "it is a partial clone, and some of its objects are elsewhere",
-            fix="Clone it again without `--filter`.",
+            "it is a partial clone, and some of its objects are only on the remote",
+            fix="Clone the repository again without `--filter`.",
         )
     for name in settings:
         extension = name.removeprefix("extensions.")
         if extension != name and extension not in _KNOWN_EXTENSIONS:
-            return UnsupportedRepository(f"it uses the extension `{extension}`", fix="Clone it without it.")
+            return UnsupportedRepository(
+                f"it uses the extension `{extension}`", fix="Clone the repository without the extension."
+            )
     return None
 
 
 def describe_refusal(git_dir: Path) -> UnsupportedRepository:
-    """Return why libgit2 refused a repository whose configuration is one that Docyard serves."""
+    """Return the reason why libgit2 refused a repository whose configuration is supported."""
     if hasattr(os, "geteuid") and git_dir.stat().st_uid != os.geteuid():
         return UnsupportedRepository(
             "it belongs to another user",
-            fix="Run Docyard as its owner, or trust it: `git config --global --add safe.directory PATH`.",
+            fix="Run Docyard as the owner of the folder, or run "
+            "`git config --global --add safe.directory PATH`.",
         )
     return UnsupportedRepository("it is damaged", fix="Run `git status` and `git fsck` there.")
 
@@ -91,10 +94,11 @@ def describe_refusal(git_dir: Path) -> UnsupportedRepository:
 def describe_foreign_repository(
     path: Path, git_dir: Path, workdir: str | None
 ) -> UnsupportedRepository | None:
-    """Return why a repository that was found from `path` refers to files of another one, if it does.
+    """Return the error for a repository, found from `path`, that refers to files of another one; else None.
 
-    Its files are to be where its `.git` is, or below. A Git directory that the user names itself may have
-    them anywhere, as Git allows. What it shares with others (`commondir`) is to list it as a work tree.
+    The work tree must be the folder that contains `.git`, or be below it. If the user names the Git
+    directory itself, the work tree may be anywhere, as Git allows. If `commondir` names another repository,
+    that repository must list the Git directory as one of its work trees.
     """
     common_dir = find_common_dir(git_dir)
     if not is_same_path(git_dir, common_dir) and not is_same_path(git_dir.parent, common_dir / "worktrees"):
@@ -102,11 +106,11 @@ def describe_foreign_repository(
             "its Git folder uses that of another repository",
             fix="Remove the file `commondir` from its Git folder, or name the other repository.",
         )
-    home = _find_home(path, git_dir)
-    if workdir is None or home is None:
+    dot_git_parent = _find_dot_git_parent(path, git_dir)
+    if workdir is None or dot_git_parent is None:
         return None
     folder = Path(workdir)
-    if any(is_same_path(above, home) for above in (folder, *folder.parents)):
+    if any(is_same_path(parent, dot_git_parent) for parent in (folder, *folder.parents)):
         return None
     return UnsupportedRepository(
         "its files would be in a folder of another repository, set by `core.worktree` or a `gitdir` file",
@@ -114,12 +118,12 @@ def describe_foreign_repository(
     )
 
 
-def _find_home(path: Path, git_dir: Path) -> Path | None:
-    """Return the folder whose `.git` led to a Git directory; None if it was named itself by another name."""
-    here, inside = path.resolve(), git_dir.resolve()
-    if here.is_relative_to(inside):
-        return inside.parent if inside.name == ".git" else None
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+def _find_dot_git_parent(path: Path, git_dir: Path) -> Path | None:
+    """Return the folder whose `.git` leads to a Git directory; None if that has another name."""
+    start, resolved_dir = path.resolve(), git_dir.resolve()
+    if start.is_relative_to(resolved_dir):
+        return resolved_dir.parent if resolved_dir.name == ".git" else None
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
 def _is_true(value: str) -> bool:
@@ -165,12 +169,12 @@ def translate_write_errors() -> Iterator[None]:
 def open_repository(path: Path) -> pygit2.Repository:
     """Open the repository that a folder belongs to. Raises NotARepository, UnsupportedRepository."""
     try:
-        found = pygit2.discover_repository(str(path))
+        discovered = pygit2.discover_repository(str(path))
     except (KeyError, ValueError, pygit2.GitError):
-        found = None
-    if not found:
+        discovered = None
+    if not discovered:
         raise not_a_repository_error(path)
-    git_dir = Path(found)
+    git_dir = Path(discovered)
     settings: dict[str, str] = {}
     try:
         for file in (find_common_dir(git_dir) / "config", git_dir / "config.worktree"):
@@ -182,7 +186,7 @@ def open_repository(path: Path) -> pygit2.Repository:
     if refusal is not None:
         raise refusal
     try:
-        # Not `found`: a separate Git directory does not know its work tree.
+        # Not `git_dir`: a separate Git directory does not record its work tree.
         repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
         raise describe_refusal(git_dir) from None
@@ -193,9 +197,9 @@ def open_repository(path: Path) -> pygit2.Repository:
 
 
 def initialise(path: Path, branch: str | None = None) -> None:
-    """Create a repository in a folder, and the folder. Nothing is committed; no template or hook is copied.
+    """Create a repository in a folder, which is created if missing, without a commit, template or hook.
 
-    Its branch is the one given, else the user's `init.defaultBranch`, else `main`. Errors: OSError if the
+    Its branch is the given one, else the user's `init.defaultBranch`, else `main`. Raises OSError if the
     folder cannot be written.
     """
     if branch is None:

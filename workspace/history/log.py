@@ -106,7 +106,7 @@ class History:
         limit, max_scanned = max(1, min(limit, MAX_CHANGES)), max_scanned or MAX_SCANNED_COMMITS
         if snapshot.commit is None:
             raise snapshot.not_found(path)
-        self._graph.look()
+        self._graph.refresh()
         place = self._find_range(snapshot, path, fragment)
         trail, known_trails = self._find_trail(snapshot, place)
         start_position = int(after) if after and after.isdecimal() else 0
@@ -143,7 +143,7 @@ class History:
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded, NotADocument.
         """
-        self._graph.look()
+        self._graph.refresh()
         place = self._find_range(snapshot, path, fragment)
         if snapshot.commit is None or not place.exists:
             raise self._not_found_error(snapshot, path, fragment)

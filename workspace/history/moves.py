@@ -183,7 +183,7 @@ class Moves:
         return self._cache.get((tip.commit, path, fragment), self._search, tip, tip.commit, path, fragment)
 
     def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
-        self._graph.look()
+        self._graph.refresh()
         try:
             states = self._graph.first_parents(commit, most=MAX_COMMITS)
             return _Search(self._git, tip, states).find(path, fragment)

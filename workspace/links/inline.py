@@ -1,11 +1,11 @@
 """Links in inline Markdown, in linear time (CommonMark §6, "An algorithm for parsing").
 
-One pass over the marks that matter for links: backslashes, code spans, autolinks, HTML and brackets. Emphasis
-does not matter, because brackets bind more tightly.
+The reader makes one pass over the marks that affect links: backslashes, code spans, autolinks, HTML and
+brackets. Emphasis is ignored, because brackets bind more tightly.
 
-Also: destinations and titles (CommonMark §6.3, §4.7); `href`, `src`, `id`, and the `name` of an `a` in raw
-HTML (§4.6, §6.6); and the cells of tables (GFM §4.10), which are parsed separately, because not even a code
-span extends from one into another.
+The module also reads destinations and titles (CommonMark §6.3, §4.7), and `href`, `src`, `id`, and the `name`
+of an `a` in raw HTML (§4.6, §6.6). The cells of a table (GFM §4.10) are parsed separately, because not even a
+code span extends from one into another.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _MAX_PARENTHESES = 32
 
 
 class ParsedDestination(NamedTuple):
-    """The position of a destination without its enclosing marks; `behind` is the position after them."""
+    """The range of a destination without its enclosing marks; `next_position` is after those marks."""
 
     start: int
     end: int
     enclosure: Enclosure
-    behind: int
+    next_position: int
 
 
 def read_destination(text: str, start: int, end: int) -> ParsedDestination | None:
@@ -74,12 +74,14 @@ def read_parentheses(text: str, start: int, end: int) -> ParsedDestination | Non
         return ParsedDestination(*plain.span(1), Enclosure.BARE, plain.end())
     begin = _skip_spaces(text, start + 1, end)
     found = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
-    if found.behind == begin and text.startswith("<", begin, end):
+    if found.next_position == begin and text.startswith("<", begin, end):
         return None
-    behind = _skip_spaces(text, found.behind, end)
-    if behind > found.behind > begin and (title := _TITLE.match(text, behind, end)):
-        behind = _skip_spaces(text, title.end(), end)
-    return found._replace(behind=behind + 1) if text.startswith(")", behind, end) else None
+    next_position = _skip_spaces(text, found.next_position, end)
+    if next_position > found.next_position > begin and (title := _TITLE.match(text, next_position, end)):
+        next_position = _skip_spaces(text, title.end(), end)
+    return (
+        found._replace(next_position=next_position + 1) if text.startswith(")", next_position, end) else None
+    )
 
 
 def read_label(text: str, start: int, end: int) -> str | None:
@@ -109,7 +111,7 @@ _ATTRIBUTE = (
 
 _ANY_ATTRIBUTE = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
 TAG = re.compile(rf"<([A-Za-z][A-Za-z0-9-]*)((?:{_ANY_ATTRIBUTE})*)\s*/?>|</[A-Za-z][A-Za-z0-9-]*\s*>")
-"""A tag as CommonMark takes it; its first groups are the name and the attributes of an opening one."""
+"""A tag in the grammar of CommonMark; its first groups are the name and attributes of an opening tag."""
 
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _ENCLOSURES = {2: Enclosure.DOUBLE, 3: Enclosure.SINGLE, 4: Enclosure.UNQUOTED}
@@ -125,7 +127,7 @@ _TAG_OR_OTHER = re.compile(
     re.IGNORECASE,
 )
 
-_ADDRESSES = {
+_URL_ATTRIBUTES = {
     "a": "href",
     "area": "href",
     "link": "href",
@@ -145,7 +147,7 @@ def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
 
 
 def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
-    """Yield the link and the names of a tag, a match of `TAG`; of attributes of one name the first counts."""
+    """Yield the link and the names of a tag, a match of `TAG`; only the first of equal attributes counts."""
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
@@ -158,7 +160,7 @@ def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
         if name == "id" or (name == "name" and element == "a"):
             if value := decode_attribute(decode_utf8(attribute[kind])):
                 yield NameSpan(value, start)
-        elif name == _ADDRESSES.get(element):
+        elif name == _URL_ATTRIBUTES.get(element):
             is_image = element == "img"
             yield LinkSpan(LinkKind.HTML, is_image, start, end, *attribute.span(kind), _ENCLOSURES[kind])
 
@@ -222,18 +224,18 @@ class _InlineReader:
         self._missing_ends: set[str] = set()
 
     def read(self) -> list[LinkSpan | NameSpan]:
-        text, at = self._text, self._start
-        while mark := _MARK.search(text, at, self._end):
-            start, at = mark.span()
+        text, position = self._text, self._start
+        while mark := _MARK.search(text, position, self._end):
+            start, position = mark.span()
             match text[start]:
                 case "`":
-                    at = self._read_code_span(start, at)
+                    position = self._read_code_span(start, position)
                 case "<":
-                    at = self._read_angle(start)
+                    position = self._read_angle(start)
                 case "]":
-                    at = self._read_closing_bracket(start)
+                    position = self._read_closing_bracket(start)
                 case "[" | "!":
-                    at = self._read_opening_bracket(start, at)
+                    position = self._read_opening_bracket(start, position)
         return self._results
 
     def _read_code_span(self, start: int, ticks_end: int) -> int:
@@ -271,7 +273,7 @@ class _InlineReader:
                 break
         return start + 1
 
-    def _read_opening_bracket(self, start: int, at: int) -> int:
+    def _read_opening_bracket(self, start: int, position: int) -> int:
         """Return the position after an opening bracket, or after a wiki link."""
         if self._wiki and (link := _WIKI.match(self._text, start, self._end)):
             # In a cell of a table the mark before the link's text is `\|`.
@@ -283,21 +285,21 @@ class _InlineReader:
                 span = LinkSpan(LinkKind.WIKI, is_embedded, start, link.end(), first, last, Enclosure.WIKI)
                 self._results.append(span)
                 return link.end()
-        self._openers.append(_Opener(start, at, at - start == 2, len(self._results)))
-        return at
+        self._openers.append(_Opener(start, position, position - start == 2, len(self._results)))
+        return position
 
-    def _read_closing_bracket(self, at: int) -> int:
+    def _read_closing_bracket(self, position: int) -> int:
         """Return the position after the link whose text a bracket closes, or after the bracket."""
         if not self._openers:
-            return at + 1
+            return position + 1
         opener = self._openers.pop()
         is_inactive = len(self._openers) < self._inactive_count
         self._inactive_count = min(self._inactive_count, len(self._openers))
         if is_inactive and not opener.is_image:
-            return at + 1
-        link = self._read_inline_link(opener, at) or self._read_reference(opener, at)
+            return position + 1
+        link = self._read_inline_link(opener, position) or self._read_reference(opener, position)
         if link is None:
-            return at + 1
+            return position + 1
         if opener.is_image:
             # Links in an image's description are plain text.
             del self._results[opener.link_count :]
@@ -306,31 +308,40 @@ class _InlineReader:
         self._results.append(link)
         return link.end
 
-    def _read_inline_link(self, opener: _Opener, at: int) -> LinkSpan | None:
-        if not self._text.startswith("(", at + 1, self._end):
+    def _read_inline_link(self, opener: _Opener, position: int) -> LinkSpan | None:
+        if not self._text.startswith("(", position + 1, self._end):
             return None
-        found = read_parentheses(self._text, at + 1, self._end)
+        found = read_parentheses(self._text, position + 1, self._end)
         if found is None:
             return None
-        start, end, enclosure, behind = found
-        return LinkSpan(LinkKind.INLINE, opener.is_image, opener.start, behind, start, end, enclosure)
+        start, end, enclosure, next_position = found
+        return LinkSpan(LinkKind.INLINE, opener.is_image, opener.start, next_position, start, end, enclosure)
 
-    def _read_reference(self, opener: _Opener, at: int) -> LinkSpan | None:
+    def _read_reference(self, opener: _Opener, position: int) -> LinkSpan | None:
         if not self._labels:
             return None
-        behind = at + 1
-        label = read_label(self._text, behind, self._end)
+        next_position = position + 1
+        label = read_label(self._text, next_position, self._end)
         if label is not None:
-            behind += len(label) + 2
+            next_position += len(label) + 2
         if not label:
-            label = self._text[opener.text_start : at] if at - opener.text_start <= _MAX_LABEL else ""
+            label = (
+                self._text[opener.text_start : position] if position - opener.text_start <= _MAX_LABEL else ""
+            )
         if not label or len(label) > _MAX_LABEL:
             return None
         name = normalize_label(decode_utf8(label))
         if name not in self._labels:
             return None
         return LinkSpan(
-            LinkKind.REFERENCE, opener.is_image, opener.start, behind, behind, behind, Enclosure.BARE, name
+            LinkKind.REFERENCE,
+            opener.is_image,
+            opener.start,
+            next_position,
+            next_position,
+            next_position,
+            Enclosure.BARE,
+            name,
         )
 
 

@@ -3,7 +3,7 @@
 A link refers to a position. If that position was preserved, the link must lead to it after the operation too.
 Where it does not, its destination is rewritten, and no other byte changes.
 
-A heading that links can no longer reach by any name is given its address as an anchor. For example, `##
+If links can no longer reach a heading by any name, its address is added as an anchor. For example, `##
 Errors` that is moved above another `## Errors` takes over its name `#errors`.
 """
 
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 class AnchoredDocuments(NamedTuple):
     """Documents before and after anchors were added, and the full addresses of the headings."""
 
-    revised: tuple[tuple[Document, Document], ...] = ()
+    revised_documents: tuple[tuple[Document, Document], ...] = ()
     addresses: tuple[str, ...] = ()
 
 
-def give_anchors(
+def add_anchors(
     overlay: Overlay, headings_without_name: Mapping[str, Iterable[int]], offset_map: OffsetMap
 ) -> tuple[AnchoredDocuments, OffsetMap]:
-    """Give anchors to headings, and return the changed documents and the offset map that includes them.
+    """Add anchors to headings, and return the changed documents and the offset map that includes them.
 
-    `nameless` maps each path to the offsets of its headings' lines. A heading is skipped if its anchor would
-    lead elsewhere or cannot be written.
+    `headings_without_name` maps each path to the offsets of its headings' lines. A heading is skipped if its
+    anchor would lead elsewhere or cannot be written.
     """
     config = overlay.snapshot.config
-    revised: list[tuple[Document, Document]] = []
+    revised_documents: list[tuple[Document, Document]] = []
     addresses: list[str] = []
     for path, offsets in headings_without_name.items():
         document = overlay.document(path)
@@ -79,10 +79,10 @@ def give_anchors(
                 if item.has_heading
             }
             offset_map = offset_map.compose(OffsetMap.of_splices(document, splices, renamed=headings))
-            revised.append((document, new))
+            revised_documents.append((document, new))
             addresses.append(f"{path}#{new.sections[section.position].anchor}")
             document = new
-    return AnchoredDocuments(tuple(revised), tuple(reversed(addresses))), offset_map
+    return AnchoredDocuments(tuple(revised_documents), tuple(reversed(addresses))), offset_map
 
 
 def _add_anchor(
@@ -120,17 +120,18 @@ class BrokenLink(NamedTuple):
 class LinkUpdates(NamedTuple):
     """The number of rewritten links in each file, and the links that are broken now.
 
-    `revised` are these files before and after. `left` are links that lead elsewhere now and could not be
-    rewritten. `unread` are documents above the size limit, which may contain such links. `anchored` are the
-    full addresses of headings that were given an anchor, because they had no name left.
+    `revised_documents` are these files before and after. `misdirected` are links that lead elsewhere now and
+    could not be rewritten. `unread_paths` are documents above the size limit, which may contain such links.
+    `new_anchors` are the full addresses of headings to which an anchor was added, because they had no
+    other name.
     """
 
     files: Mapping[str, int]
-    revised: Sequence[tuple[Document, Document]]
+    revised_documents: Sequence[tuple[Document, Document]]
     broken: Sequence[BrokenLink]
-    left: Sequence[BrokenLink]
-    unread: Sequence[str]
-    anchored: Sequence[str] = ()
+    misdirected: Sequence[BrokenLink]
+    unread_paths: Sequence[str]
+    new_anchors: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -159,24 +160,28 @@ def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound
         rewriter = _LinkRewriter(before, after, offset_map, affected)
         rewriter.report_dangling(dangling)
         inbound_of = inbound.find_linking_documents(before.snapshot, affected.paths) if affected.paths else ()
-        for path in sorted({*before.laid_paths, *inbound_of, *offset_map.paths}):
+        for path in sorted({*before.written_paths, *inbound_of, *offset_map.paths}):
             rewriter.check_document(path)
         if not rewriter.headings_without_name or attempt + 1 == _MAX_ROUNDS:
             break
-        anchored_now, offset_map = give_anchors(after, rewriter.headings_without_name, offset_map)
-        if not anchored_now.addresses:
+        added_anchors, offset_map = add_anchors(after, rewriter.headings_without_name, offset_map)
+        if not added_anchors.addresses:
             break
         anchored = AnchoredDocuments(
-            anchored.revised + anchored_now.revised, anchored.addresses + anchored_now.addresses
+            anchored.revised_documents + added_anchors.revised_documents,
+            anchored.addresses + added_anchors.addresses,
         )
         affected = AffectedPaths.of(before, after, offset_map)
         dangling = list(find_dangling_references(before, after, offset_map))
     updates = rewriter.finish()
-    return updates._replace(revised=(*anchored.revised, *updates.revised), anchored=anchored.addresses)
+    return updates._replace(
+        revised_documents=(*anchored.revised_documents, *updates.revised_documents),
+        new_anchors=anchored.addresses,
+    )
 
 
 class _LinkRewriter:
-    """One pass over the documents that may contain links to what moved."""
+    """One pass over the documents that may contain links to moved text."""
 
     def __init__(
         self, before: Overlay, after: Overlay, offset_map: OffsetMap, affected: AffectedPaths
@@ -186,12 +191,12 @@ class _LinkRewriter:
         self._offset_map, self._affected = offset_map, affected
         self._rules = before.snapshot.config.links
         self._splices: dict[str, list[tuple[Splice, Link]]] = {}
-        self._written: dict[str, Sequence[tuple[int, int]]] = {}
+        self._written_spans: dict[str, Sequence[tuple[int, int]]] = {}
         self._resolved: dict[tuple[str, str, LinkKind], ResolvedLink] = {}
         self._formatted: dict[tuple[str, str, LinkKind, Target, Enclosure], bytes] = {}
         self._broken: list[BrokenLink] = []
-        self._left: list[BrokenLink] = []
-        self._unread: list[str] = []
+        self._misdirected: list[BrokenLink] = []
+        self._unread_paths: list[str] = []
         # Headings that links refer to but that have no name: by path, the offsets of their lines.
         self.headings_without_name: dict[str, set[int]] = {}
 
@@ -200,7 +205,7 @@ class _LinkRewriter:
         try:
             document = self._before.find(source)
         except LimitExceeded:
-            self._unread.append(source)
+            self._unread_paths.append(source)
             return
         if document is None or self._offset_map.document(source) is None:
             return
@@ -230,7 +235,7 @@ class _LinkRewriter:
         for link, path, start, is_text in dangling:
             document = self._after.document(path)
             moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
-            (self._broken if is_text else self._left).append(describe_broken_link(document, moved))
+            (self._broken if is_text else self._misdirected).append(describe_broken_link(document, moved))
 
     def _links_with_positions(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
         """Yield the links of an old document with the new positions of their destinations and copies."""
@@ -284,7 +289,7 @@ class _LinkRewriter:
             return
         target = self._choose_target(old_result, intended, link)
         if target is None:
-            self._left.append(self._describe(source, link))
+            self._misdirected.append(self._describe(source, link))
             if intended.offset is not None:
                 self.headings_without_name.setdefault(intended.path, set()).add(intended.offset)
             return
@@ -311,9 +316,9 @@ class _LinkRewriter:
         document = self._after.find(new_result.path) if new_result.place and new_result.path else None
         if document is None or new_result.place is None:
             return False
-        if document.path not in self._written:
-            self._written[document.path] = self._offset_map.find_written_spans(document)
-        spans = self._written[document.path]
+        if document.path not in self._written_spans:
+            self._written_spans[document.path] = self._offset_map.find_written_spans(document)
+        spans = self._written_spans[document.path]
         index = bisect_right(spans, new_result.place.offset, key=lambda span: span[0]) - 1
         return index >= 0 and new_result.place.offset < spans[index][1]
 
@@ -343,7 +348,7 @@ class _LinkRewriter:
     def finish(self) -> LinkUpdates:
         """Write the new destinations into the documents, and return the updates."""
         files: dict[str, int] = {}
-        revised: list[tuple[Document, Document]] = []
+        revised_documents: list[tuple[Document, Document]] = []
         for path, changes in sorted(self._splices.items()):
             document = self._after.document(path)
             splices = [splice for splice, _ in changes]
@@ -351,11 +356,13 @@ class _LinkRewriter:
                 changed = apply_edit(document, Edit(tuple(splices), {}, ""))
                 self._after.put(changed)
             except (StructureChanged, LimitExceeded):
-                self._left.extend(self._describe(path, link) for _, link in changes)
+                self._misdirected.extend(self._describe(path, link) for _, link in changes)
                 continue
             files[path] = len(splices)
-            revised.append((document, changed))
-        return LinkUpdates(files, revised, tuple(self._broken), tuple(self._left), tuple(self._unread))
+            revised_documents.append((document, changed))
+        return LinkUpdates(
+            files, revised_documents, tuple(self._broken), tuple(self._misdirected), tuple(self._unread_paths)
+        )
 
 
 def _has_same_destination(old: Document, link: Link, new: Document, new_link: Link) -> bool:
@@ -375,7 +382,7 @@ def _leads_to_intended(new_result: ResolvedLink, old_result: ResolvedLink, inten
 
 
 def describe_broken_link(document: Document, link: Link) -> BrokenLink:
-    """Return a broken link as an answer describes it."""
+    """Return the document, section, line and destination of a broken link, for an answer."""
     section = document.section_at(link.start)
     return BrokenLink(
         document.path, section.key if section else PREAMBLE, link.line, display_destination(link.destination)

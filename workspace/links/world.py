@@ -29,9 +29,9 @@ class OverlayFileTree:
     def __init__(self, overlay: Overlay | Snapshot) -> None:
         self._overlay = overlay if isinstance(overlay, Overlay) else Overlay(overlay)
         self._snapshot = self._overlay.snapshot
-        laid_paths = frozenset(self._overlay.laid_paths)
+        written_paths = frozenset(self._overlay.written_paths)
         self._overlaid = {
-            path: path in laid_paths for path in self._overlay.list_changed_paths(Overlay(self._snapshot))
+            path: path in written_paths for path in self._overlay.list_changed_paths(Overlay(self._snapshot))
         }
         self._folder_flags: dict[str, bool | None] = {}
         self._folders_with_additions = _folders_above(

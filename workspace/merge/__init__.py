@@ -1,15 +1,15 @@
 """The three-way merge of documents: section by section and block by block, with conflicts.
 
-blocks.py        the blocks of a section's text, and their alignment between two versions
-commits.py       the merge of two commits
-conflict.py      the conflicts of a merge as data, and their resolution by a person or a client
-criss_cross.py   the merge of two documents over several bases (criss-cross), unit by unit
-documents.py     the three-way merge of a document: section by section, key by key
-front_matter.py  the merge of front matter
-order.py         the merge of the order of three sequences
-resolutions.py   new content that resolves a conflict, fitted to the position of its unit
-sections.py      the three versions of a document by sections, whose ids are equal in all of them
-text.py          the merge of a section's own text, block by block
-trees.py         the three-way merge of trees, file by file
-world.py         the files after a merge, for resolving links before a commit
+block_alignment.py  the blocks of a section's text, and their alignment between two versions
+blocks.py           the merge of a section's own text, block by block
+commits.py          the merge of two commits
+conflict.py         the conflicts of a merge as data, and their resolution by a person or a client
+criss_cross.py      the merge of two documents over several bases (criss-cross), unit by unit
+documents.py        the three-way merge of a document: section by section, key by key
+front_matter.py     the merge of front matter
+order.py            the merge of the order of three sequences
+resolutions.py      new content that resolves a conflict, fitted to the position of its unit
+sections.py         the three versions of a document by sections, whose ids are equal in all of them
+trees.py            the three-way merge of trees, file by file
+world.py            the files after a merge, for resolving links before a commit
 """

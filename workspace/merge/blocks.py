@@ -1,288 +1,391 @@
-"""The blocks of a section's text, and their alignment between two versions.
+"""The merge of a section's own text, block by block.
 
-Equal blocks are matched by their bytes, tasks by their titles, and blocks between those by their words.
-If no match is found, the old block counts as removed and the new one as added.
+Blocks that one side changed, moved, added or removed are those of this side. A list item that both changed is
+merged in parts: its box, its words, and the blocks below it. A task's fields are matched by name. Any other
+block that both changed is a conflict. The whole text is a conflict if one side replaced blocks that the other
+changed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sequences import find_longest_common_subsequence, measure_similarity
-from workspace.document.tasks import FIELD_LINE
-from workspace.markdown.blocks import BlockKind, parse_nested_blocks
-from workspace.markdown.lines import BLANK, LIST_MARKER_BYTES, find_content_end
+from workspace.diff.sequences import find_definitely_moved
+from workspace.markdown.lines import LINE_END_BYTES
+from workspace.merge.block_alignment import (
+    BlockVersion,
+    TextBlock,
+    align_blocks,
+    parse_blocks,
+    split_item_head,
+)
+from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
+from workspace.merge.order import merge_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from workspace.markdown.blocks import Block
+    from workspace.merge.block_alignment import Alignment, BlockId, BlockVersion, TextBlock
+    from workspace.merge.conflict import Conflicts
 
-BlockId = tuple[str, int]
-"""The first version that has a block (`base`, `ours`, `theirs`), and the block's index there."""
-
-_MARKER = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
-_TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARKER.pattern, re.DOTALL)
-
-# A link reference definition (CommonMark 0.31 §4.7), or a footnote as forges read it.
-DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
-_FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
+HEAD: BlockId = ("head", 0)
+"""The id that precedes the first block of a sequence."""
 
 
-class TextBlock(NamedTuple):
-    """A block's bytes, the separator before it, and its start in the text.
+class Separators:
+    """The bytes between blocks in three versions: base, ours, theirs."""
 
-    The `head` of a list item is its first paragraph; its `children` are the blocks below. Each link
-    definition and each footnote is a block.
+    def __init__(self, versions: Sequence[BlockVersion], ending: bytes, *, head_is_item: bool) -> None:
+        self._versions = versions
+        self._ending = ending
+        self._head_is_item = head_is_item
+        self._previous = [
+            dict(zip(version.blocks, [HEAD, *version.blocks], strict=False)) for version in versions
+        ]
+        self._next = [{above: id for id, above in previous.items()} for previous in self._previous]
+
+    def find_separator(self, above: BlockId, id: BlockId) -> bytes:
+        """Return the separator of two blocks: that of a version where they are adjacent, else a default."""
+        separator = self._merge_separators(id, above)
+        if separator is not None:
+            return separator
+        if self._find_series(above) is not None and self._find_series(above) == self._find_series(id):
+            return self._find_list_separator(above, id)
+        usual = self._ending * 2
+        separator = self._merge_separators(id, None) or usual
+        return separator if len(LINE_END_BYTES.findall(separator)) > 1 else usual
+
+    def _merge_separators(self, id: BlockId, above: BlockId | None) -> bytes | None:
+        """Return the merged separator before a block; None if no version has it.
+
+        Only the versions in which the block follows `above` count; if `above` is None, all in which it
+        follows another block.
+        """
+        separators = [
+            version.blocks[id].before
+            if id in version.blocks and (previous[id] == above or (above is None and previous[id] != HEAD))
+            else None
+            for version, previous in zip(self._versions, self._previous, strict=True)
+        ]
+        base, ours, theirs = separators
+        if ours is None or theirs is None:
+            return ours if ours is not None else theirs if theirs is not None else base
+        merged = merge_values(base, ours, theirs)
+        return ours if merged is CLASH else merged
+
+    def _find_list_separator(self, above: BlockId, id: BlockId) -> bytes:
+        """Return the separator of the list or definitions from which one of two blocks comes."""
+        series = self._find_series(id)
+        for version, previous, followers in zip(
+            reversed(self._versions), reversed(self._previous), reversed(self._next), strict=True
+        ):
+            if id in version.blocks and previous[id] != HEAD and self._find_series(previous[id]) == series:
+                return version.blocks[id].before
+            next_id = followers.get(above)
+            if next_id is not None and self._find_series(next_id) == series:
+                return version.blocks[next_id].before
+        return self._ending
+
+    def _find_series(self, id: BlockId) -> str | None:
+        if id == HEAD:
+            return "item" if self._head_is_item else None
+        block = self._find_block(id)
+        return block.series if block is not None else None
+
+    def _find_block(self, id: BlockId) -> TextBlock | None:
+        return next((version.blocks[id] for version in self._versions if id in version.blocks), None)
+
+
+# Each list level needs a marker; text written by a person does not have this many levels.
+_NESTED = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
+
+# A block costs up to 0.2 ms, since all three versions and the result are parsed.
+_MAX_BLOCKS = 10_000
+_MARKERS = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
+_MARKER = re.compile(rb"[-*+.)>]")
+_CONTAINERS = (b"-", b"*", b"+", b".", b")", b">")
+_BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
+
+
+class UnitNames(NamedTuple):
+    """The names for the units of a section's text: the section's address, and those of its tasks.
+
+    `find_task` takes a version (0 base, 1 ours, 2 theirs) and a byte offset in the text. It returns the
+    address of the task that begins there, or None.
     """
 
-    text: bytes
-    before: bytes
-    start: int
-    kind: BlockKind
-    head: bytes
-    children: tuple[TextBlock, ...]
-
-    @property
-    def is_item(self) -> bool:
-        """Return True for a list item."""
-        return self.kind is BlockKind.ITEM
-
-    @property
-    def label(self) -> bytes | None:
-        """The normalized label of a link definition or footnote."""
-        match = None if self.is_item else DEFINITION.match(self.text)
-        return normalize_label(match) if match else None
-
-    @property
-    def series(self) -> Literal["item", "definition"] | None:
-        """The series that the block may continue without a blank line: list items, or definitions."""
-        return "item" if self.is_item else "definition" if self.label else None
-
-    @property
-    def item_text(self) -> bytes | None:
-        """The text of a list item after its marker, which may be a number; None for other blocks."""
-        return _MARKER.sub(b"", self.text, count=1) if self.is_item else None
-
-    @property
-    def field(self) -> bytes | None:
-        """The name of a task's field, such as `note`; None if this sub-item is not a field."""
-        match = _FIELD.match(self.head) if self.is_item else None
-        return match[1].lower() if match else None
-
-    @property
-    def title(self) -> bytes | None:
-        """The title of a task; None for other blocks."""
-        parts = split_task_head(self.head) if self.is_item else None
-        return parts[2].strip(BLANK) if parts else None
+    section: str
+    find_task: Callable[[int, int], str | None]
 
 
-def normalize_label(definition: re.Match[bytes]) -> bytes:
-    """Return the label of a link definition or footnote in its normal form: lower case, single spaces."""
-    return b" ".join(definition[1].lower().split())
+class _InseparableChanges(Exception):
+    """Both sides changed blocks that cannot be merged one by one."""
 
 
-def split_task_head(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return the first paragraph of a task as three parts: before the mark in the box, the mark, after it."""
-    match = _TASK.fullmatch(head)
-    return (match[1], match[2], match[3]) if match else None
+def merge_text(
+    base: bytes | None, ours: bytes, theirs: bytes, names: UnitNames, ending: bytes, conflicts: Conflicts
+) -> bytes:
+    """Return the merged text, without blank lines around it; for a conflict, our text or the resolution.
 
-
-def split_item_head(head: bytes) -> tuple[bytes, ...] | None:
-    """Return the first paragraph of a list item in parts: its marker and its text, or the parts of a task."""
-    match = _MARKER.match(head)
-    return split_task_head(head) or ((match.group(), head[match.end() :]) if match else None)
-
-
-def parse_blocks(data: bytes) -> tuple[TextBlock, ...]:
-    """Return the blocks of a text.
-
-    Raises LimitExceeded if there are too many blocks.
+    `base` is None where both sides added the section. Raises LimitExceeded.
     """
-    return _parse_blocks(data, parse_nested_blocks(data), 0) if data else ()
+    merged = merge_values(base, ours, theirs)
+    if merged is not CLASH:
+        return ours if merged is None else merged
+    saved = conflicts.count()
+    if base is not None:
+        texts = (base, ours, theirs)
+        block_lists = [] if any(map(is_costly, texts)) else [parse_blocks(text) for text in texts]
+        if block_lists and (base or all(block.is_item for block_list in block_lists for block in block_list)):
+            try:
+                parts, data = _BlockSequenceMerger(block_lists, names, ending, conflicts, is_top=True).merge()
+            except _InseparableChanges:
+                pass
+            else:
+                if [block.text for block in parse_blocks(data)] == parts:
+                    return data
+    conflicts.truncate(saved)
+    return conflicts.decide(UnitConflict(UnitId(UnitKind.TEXT, names.section), base, ours, theirs)) or b""
 
 
-def _parse_blocks(data: bytes, blocks: Sequence[Block], position: int) -> tuple[TextBlock, ...]:
-    result: list[TextBlock] = []
-    for block in blocks:
-        head = data[block.start : block.end]
-        children: tuple[TextBlock, ...] = ()
-        if block.children:
-            first, *others = block.children
-            head = data[block.start : first.end]
-            children = _parse_blocks(data, others, first.end)
-        for start, end in _split_definitions(data, block):
-            text = data[start:end]
-            result.append(TextBlock(text, data[position:start], start, block.kind, head, children))
-            position = end
-    return tuple(result)
+def is_costly(text: bytes) -> bool:
+    """Return True if a text may have too many blocks, or too deep ones, for a merge; this is an estimate."""
+    if _NESTED.search(text):
+        return True
+    # A blank line ends a paragraph, and a list or quotation marker begins a block.
+    if text.count(b"\n") + text.count(b"\r") + sum(map(text.count, _CONTAINERS)) <= _MAX_BLOCKS:
+        return False
+    blank = len(_BLANK.findall(text))
+    return blank + sum(len(_MARKER.findall(marks)) for marks in _MARKERS.findall(text)) > _MAX_BLOCKS
 
 
-def _split_definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
-    """Return the span of each definition in a block; another block is one span."""
-    if block.kind is BlockKind.ITEM or not DEFINITION.match(data, block.start):
-        return [(block.start, block.end)]
-    starts = [match.start() for match in DEFINITION.finditer(data, block.start, block.end)]
-    ends = [find_content_end(data, start) for start in starts[1:]]
-    return list(zip(starts, [*ends, block.end], strict=True))
+class _BlockSequenceMerger:
+    """The merge of a sequence of blocks: a section's, or those below a list item's first paragraph."""
 
+    def __init__(
+        self,
+        block_lists: Sequence[Sequence[TextBlock]],
+        names: UnitNames,
+        ending: bytes,
+        conflicts: Conflicts,
+        *,
+        is_top: bool,
+    ) -> None:
+        base, ours, theirs = block_lists
+        self._names, self._ending, self._conflicts, self._is_top = names, ending, conflicts, is_top
+        our_alignment, their_alignment = align_blocks(base, ours), align_blocks(base, theirs)
+        _check_replacements(base, (ours, our_alignment), (theirs, their_alignment))
+        _check_replacements(base, (theirs, their_alignment), (ours, our_alignment))
+        self._base = BlockVersion({("base", index): block for index, block in enumerate(base)})
+        self._ours = BlockVersion(
+            {
+                ("base", our_alignment.origins[index])
+                if index in our_alignment.origins
+                else ("ours", index): block
+                for index, block in enumerate(ours)
+            }
+        )
+        self._theirs = BlockVersion(self._assign_ids(ours, our_alignment, theirs, their_alignment))
+        self._versions = self._base, self._ours, self._theirs
+        self._replaced_ids: set[BlockId] = set()
+        self._moved = {
+            id for side in self._versions[1:] for id in find_definitely_moved(self._base.ids, side.ids)
+        }
 
-class BlockVersion(NamedTuple):
-    """The blocks of one version of a text by their ids, in order."""
+    def _assign_ids(
+        self,
+        ours: Sequence[TextBlock],
+        our_alignment: Alignment,
+        theirs: Sequence[TextBlock],
+        their_alignment: Alignment,
+    ) -> Mapping[BlockId, TextBlock]:
+        """Return their blocks by id.
 
-    blocks: Mapping[BlockId, TextBlock]
-
-    @property
-    def ids(self) -> list[BlockId]:
-        """The ids in order."""
-        return [*self.blocks]
-
-
-_WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
-
-# Comparing each block with each other one by words takes quadratic time.
-_MAX_COMPARED_PAIRS = 2_500
-_MIN_SIMILARITY = 1 / 3  # shared words, as a part of the longer block's words
-
-
-class ReplacedRun(NamedTuple):
-    """Base blocks [start, end) that were replaced by the blocks [first, last) of the other version."""
-
-    start: int
-    end: int
-    first: int
-    last: int
-
-
-class Alignment(NamedTuple):
-    """The matches between the blocks of base and of another version, by index.
-
-    `origins` maps the index of a matched block to the index of its block in base. `insertion_indexes` maps
-    the index of each added block to the index in base before which it was added.
-    """
-
-    origins: dict[int, int]
-    insertion_indexes: dict[int, int]
-    replaced: tuple[ReplacedRun, ...]
-
-
-def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
-    """Pair the blocks of two versions."""
-    origins: dict[int, int] = {}
-    equal_first, equal_last = _count_equal_ends(base, other)
-    origins.update((index, index) for index in range(equal_first))
-    shift = len(other) - len(base)
-    origins.update((index + shift, index) for index in range(len(base) - equal_last, len(base)))
-    inner = range(equal_first, len(base) - equal_last), range(equal_first, len(other) - equal_last)
-    for feature in (_get_text, _get_item_text, _get_label, _get_field, _get_title):
-        _pair_unique(base, other, inner, origins, feature)
-    for gap in _find_gaps(len(base), len(other), origins):
-        _pair_gap(base, other, gap, origins)
-    replaced: list[ReplacedRun] = []
-    insertion_indexes: dict[int, int] = {}
-    paired = set(origins.values())
-    for run in _find_gaps(len(base), len(other), origins):
-        added = [index for index in range(run.first, run.last) if index not in origins]
-        insertion_indexes.update((index, run.end) for index in added)
-        if added and any(index not in paired for index in range(run.start, run.end)):
-            replaced.append(run)
-    return Alignment(origins, insertion_indexes, tuple(replaced))
-
-
-def _count_equal_ends(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> tuple[int, int]:
-    """Return the number of equal blocks at the beginning, and of further equal blocks at the end."""
-    shortest = min(len(base), len(other))
-    first = next((index for index in range(shortest) if base[index].text != other[index].text), shortest)
-    remaining = shortest - first
-    last = next(
-        (index for index in range(remaining) if base[-1 - index].text != other[-1 - index].text), remaining
-    )
-    return first, last
-
-
-def _get_text(block: TextBlock) -> Hashable:
-    return block.text
-
-
-def _get_item_text(block: TextBlock) -> Hashable:
-    return block.item_text
-
-
-def _get_label(block: TextBlock) -> Hashable:
-    return block.label
-
-
-def _get_field(block: TextBlock) -> Hashable:
-    return block.field
-
-
-def _get_title(block: TextBlock) -> Hashable:
-    return block.title
-
-
-def _pair_unique(
-    base: Sequence[TextBlock],
-    other: Sequence[TextBlock],
-    inner: tuple[range, range],
-    origins: dict[int, int],
-    feature: Callable[[TextBlock], Hashable],
-) -> None:
-    """Pair the blocks whose feature has a value that occurs once on each side."""
-    paired = set(origins.values())
-    base_values = {index: feature(base[index]) for index in inner[0] if index not in paired}
-    other_values = {index: feature(other[index]) for index in inner[1] if index not in origins}
-    base_counts, other_counts = Counter(base_values.values()), Counter(other_values.values())
-    base_indexes = {value: index for index, value in base_values.items()}
-    for index, value in other_values.items():
-        if value is not None and base_counts[value] == other_counts[value] == 1:
-            origins[index] = base_indexes[value]
-
-
-def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
-    """Yield the runs between the pairs that are in the same order on both sides."""
-    origins_in_order = [origins[index] for index in range(other_size) if index in origins]
-    indexes = {origin: index for index, origin in origins.items()}
-    start = first = 0
-    for origin in find_longest_common_subsequence(range(base_size), origins_in_order):
-        yield ReplacedRun(start, origin, first, indexes[origin])
-        start, first = origin + 1, indexes[origin] + 1
-    yield ReplacedRun(start, base_size, first, other_size)
-
-
-def _pair_gap(
-    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
-) -> None:
-    """Pair the unpaired blocks of a gap, in order: the only two, or those with similar words."""
-    paired = set(origins.values()) if gap.start < gap.end else set()
-    olds = [index for index in range(gap.start, gap.end) if index not in paired]
-    news = [index for index in range(gap.first, gap.last) if index not in origins]
-    if len(olds) == len(news) == 1:
-        if _have_same_kind(base[olds[0]], other[news[0]]):
-            origins[news[0]] = olds[0]
-        return
-    if not olds or not news or len(olds) * len(news) > _MAX_COMPARED_PAIRS:
-        return
-    old_words = {index: _count_words(base[index]) for index in olds}
-    first_candidate = 0
-    for new in news:
-        new_words = _count_words(other[new])
-        for candidate in range(first_candidate, len(olds)):
-            old = olds[candidate]
-            if (
-                _have_same_kind(base[old], other[new])
-                and measure_similarity(old_words[old], new_words) >= _MIN_SIMILARITY
+        Equal blocks that both sides added at one position share an id. So do blocks with the same label, or
+        with the same field of a task.
+        """
+        added: dict[tuple[object, ...], list[BlockId]] = {}
+        for index in reversed(our_alignment.insertion_indexes):
+            added.setdefault(
+                self._build_addition_key(ours[index], our_alignment.insertion_indexes[index]), []
+            ).append(("ours", index))
+        result: dict[BlockId, TextBlock] = {}
+        for index, block in enumerate(theirs):
+            id: BlockId = ("theirs", index)
+            if index in their_alignment.origins:
+                id = ("base", their_alignment.origins[index])
+            elif equal_ids := added.get(
+                self._build_addition_key(block, their_alignment.insertion_indexes[index])
             ):
-                origins[new] = old
-                first_candidate = candidate + 1
-                break
+                id = equal_ids.pop()
+            result[id] = block
+        return result
+
+    def _build_addition_key(self, block: TextBlock, insertion_index: int) -> tuple[object, ...]:
+        name = block.label or (None if self._is_top else block.field)
+        return (name,) if name else (insertion_index, block.text)
+
+    def merge(self) -> tuple[list[bytes], bytes]:
+        """Return the blocks of the merged sequence, and their text.
+
+        Raises _InseparableChanges, LimitExceeded.
+        """
+        ids = dict.fromkeys([*self._ours.blocks, *self._theirs.blocks, *self._base.blocks])
+        merged_texts = {id: text for id in ids if (text := self._merge_block(id)) is not None}
+        base, ours, theirs = (version.ids for version in self._versions)
+        order = merge_order(
+            base, ours, theirs, merged_texts, self._takes_their_position, self._continues_list
+        )
+        separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
+        parts: list[bytes] = []
+        above = HEAD
+        for id in order:
+            if parts or not self._is_top:
+                parts.append(separators.find_separator(above, id))
+            parts.append(merged_texts[id])
+            above = id
+        return [text for id in order for text in self._list_texts(id, merged_texts[id])], b"".join(parts)
+
+    def _list_texts(self, id: BlockId, merged_text: bytes) -> list[bytes]:
+        """Return the blocks that replace a block: a resolution's content may have several."""
+        return (
+            [block.text for block in parse_blocks(merged_text)] if id in self._replaced_ids else [merged_text]
+        )
+
+    def _continues_list(self, above: BlockId | None, id: BlockId, other: BlockId) -> bool:
+        """Return True if a block continues a list that another one would end."""
+        series = None if above is None else self._find_series(above)
+        return series is not None and self._find_series(id) == series != self._find_series(other)
+
+    def _find_series(self, id: BlockId) -> str | None:
+        return next(version.blocks[id] for version in self._versions if id in version.blocks).series
+
+    def _merge_block(self, id: BlockId) -> bytes | None:
+        """Return the merged bytes of a block; None if it is removed."""
+        base, ours, theirs = (version.blocks.get(id) for version in self._versions)
+        texts = [None if block is None else block.text for block in (base, ours, theirs)]
+        merged = merge_values(*texts)
+        if merged is not CLASH and not (merged is None and id in self._moved):
+            return merged
+        if base and ours and theirs and (item := self._merge_item(base, ours, theirs)) is not None:
+            return item
+        unit = self._build_unit_id(base, ours, theirs)
+        if unit.kind is not UnitKind.TASK and not self._is_top:
+            raise _InseparableChanges
+        if self._conflicts.has_new_content(unit):
+            self._replaced_ids.add(id)
+        return self._conflicts.decide(UnitConflict(unit, texts[0], texts[1], texts[2]))
+
+    def _merge_item(self, base: TextBlock, ours: TextBlock, theirs: TextBlock) -> bytes | None:
+        """Return a list item merged in parts; None if a part cannot be merged."""
+        if not (base.is_item and ours.is_item and theirs.is_item):
+            return None
+        head = merge_item_head(base.head, ours.head, theirs.head)
+        if head is None:
+            return None
+        saved = self._conflicts.count()
+        child_lists = [block.children for block in (base, ours, theirs)]
+        try:
+            children = _BlockSequenceMerger(
+                child_lists, self._names, self._ending, self._conflicts, is_top=False
+            )
+            _, below = children.merge()
+        except _InseparableChanges:
+            self._conflicts.truncate(saved)
+            return None
+        return head + below
+
+    def _takes_their_position(self, id: BlockId) -> bool:
+        base, ours, theirs = (version.blocks.get(id) for version in self._versions)
+        if not self._is_top:
+            raise _InseparableChanges
+        unit = self._build_unit_id(base, ours, theirs)._replace(kind=UnitKind.POSITION)
+        positions = [self._find_position(version, id) for version in self._versions]
+        return self._conflicts.is_resolved_for_theirs(UnitConflict(unit, *positions))
+
+    def _find_position(self, version: BlockVersion, id: BlockId) -> bytes | None:
+        """Return the section and predecessor of a block in a version; None if the version lacks the block."""
+        if id not in version.blocks:
+            return None
+        ids = version.ids
+        index = ids.index(id)
+        number = self._versions.index(version)
+        above = version.blocks[ids[index - 1]] if index else None
+        predecessor = (self._names.find_task(number, above.start) or str(index - 1)) if above else ""
+        return f"{self._names.section}\n{predecessor}".encode()
+
+    def _build_unit_id(self, *blocks: TextBlock | None) -> UnitId:
+        """Return the unit of a block.
+
+        A task's unit has the task's address; another block's has its index, if there are several blocks.
+        """
+        for number, block in enumerate(blocks):
+            if block is not None and block.is_item and (task := self._names.find_task(number, block.start)):
+                return UnitId(UnitKind.TASK, task)
+        for block, version in zip(blocks, self._versions, strict=True):
+            if block is not None:
+                starts = [other.start for other in version.blocks.values()]
+                part = str(starts.index(block.start)) if len(starts) > 1 else ""
+                return UnitId(UnitKind.TEXT, self._names.section, part)
+        raise AssertionError("a block exists in at least one version")
 
 
-def _count_words(block: TextBlock) -> Counter[bytes]:
-    """Return the words of a block with their counts, without the number of an item."""
-    return Counter(_WORD.findall(block.text if block.item_text is None else block.item_text))
+def merge_item_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return a list item's merged first paragraph: marker, words, and a task's box.
+
+    Return None for a conflict.
+    """
+    merged = merge_values(base, ours, theirs)
+    if merged is not CLASH:
+        return merged
+    parts = [split_item_head(head) for head in (base, ours, theirs)]
+    if parts[0] is None or parts[1] is None or parts[2] is None:
+        return None
+    if not len(parts[0]) == len(parts[1]) == len(parts[2]):
+        return None
+    merged_parts: list[bytes] = []
+    for versions in zip(*parts, strict=True):
+        part = merge_values(*versions)
+        if part is CLASH:
+            return None
+        merged_parts.append(part)
+    return b"".join(merged_parts)
 
 
-def _have_same_kind(old: TextBlock, new: TextBlock) -> bool:
-    return (old.kind, old.field, old.label) == (new.kind, new.field, new.label)
+def _check_replacements(
+    base: Sequence[TextBlock],
+    side: tuple[Sequence[TextBlock], Alignment],
+    other: tuple[Sequence[TextBlock], Alignment],
+) -> None:
+    """Raise _InseparableChanges if one side replaced blocks that the other side changed differently."""
+    blocks, alignment = side
+    other_blocks, other_alignment = other
+    if not alignment.replaced:
+        return
+    unchanged = {
+        origin
+        for index, origin in other_alignment.origins.items()
+        if other_blocks[index].text == base[origin].text
+    }
+    changed = [index for index in range(len(base)) if index not in unchanged]
+    other_replacements = Counter(
+        (run.start, run.end, tuple(block.text for block in other_blocks[run.first : run.last]))
+        for run in other_alignment.replaced
+    )
+    for run in alignment.replaced:
+        replacement = (run.start, run.end, tuple(block.text for block in blocks[run.first : run.last]))
+        if replacement in other_replacements:
+            continue
+        if any(run.start <= index < run.end for index in changed):
+            raise _InseparableChanges
+        is_list = all(block.is_item for block in base[run.start : run.end])
+        for index, insertion_index in other_alignment.insertion_indexes.items():
+            # An item added at either end of replaced items still has a position; inside, its position is
+            # lost.
+            is_adjacent_item = (
+                is_list and other_blocks[index].is_item and insertion_index in (run.start, run.end)
+            )
+            if run.start <= insertion_index <= run.end and not is_adjacent_item:
+                raise _InseparableChanges

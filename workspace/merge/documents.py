@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.document import Document
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES
-from workspace.merge.blocks import DEFINITION, normalize_label, parse_blocks
+from workspace.merge.block_alignment import DEFINITION, normalize_label, parse_blocks
+from workspace.merge.blocks import UnitNames, is_costly, merge_text
 from workspace.merge.conflict import (
     CLASH,
     Conflicts,
@@ -42,7 +43,6 @@ from workspace.merge.sections import (
     merge_trees,
     select_sections,
 )
-from workspace.merge.text import UnitNames, is_costly, merge_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workspace.document.document import Document
 from workspace.document.splices import find_text_end, find_text_start
 from workspace.markdown.lines import LINE_END_BYTES
-from workspace.merge.blocks import parse_blocks
+from workspace.merge.block_alignment import parse_blocks
 from workspace.merge.conflict import InvalidResolution, UnitKind
 from workspace.merge.front_matter import COMMENTS, DELIMITERS, split_key_lines
 from workspace.merge.sections import format_heading

@@ -174,7 +174,7 @@ MAX_FOLLOWED = 50
 MAX_CHECKED = 1_000
 """Threads that are checked for such a page."""
 
-At = tuple[str | None, str | None]
+LocationFilter = tuple[str | None, str | None]
 """A path and a section's key: the whole document without a key, every place without a path."""
 
 
@@ -216,7 +216,7 @@ def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor
 class TargetFilter:
     """A filter for comments that may be at a place of a commit, by the blobs of two paths."""
 
-    def __init__(self, tip: Snapshot | None, at: At) -> None:
+    def __init__(self, tip: Snapshot | None, at: LocationFilter) -> None:
         self._tip, self._at = tip, at
         self._following = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
         self._changed: dict[tuple[str, str], bool] = {}
@@ -258,7 +258,7 @@ class TargetFilter:
             return True
 
 
-def _is_at(place: tuple[str, str | None], at: At) -> bool:
+def _is_at(place: tuple[str, str | None], at: LocationFilter) -> bool:
     """Return True if a place is another one, or below it."""
     (file, address), (path, slug) = place, at
     address = address or ""

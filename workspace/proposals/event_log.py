@@ -162,7 +162,7 @@ class EventLog:
             return published
         return AppendResult(published, tuple(events))
 
-    def find_repeated(self, proposal: str, request: str | None) -> AppendResult | None:
+    def find_events_by_key(self, proposal: str, request: str | None) -> AppendResult | None:
         """Return the events of a proposal with an idempotency key, if there are any."""
         return self._find_by_key(proposal, _hash_key(request))
 

@@ -315,7 +315,7 @@ class Proposals:
         return found[0]
 
     def _list_current(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
-        self._graph.look()
+        self._graph.refresh()
         tips = Tips(self._git)
         known = {
             id: content

@@ -20,7 +20,7 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.private_folder import open_lock
 
-WAIT_FOR_GIT = 2.0
+WAIT_FOR_GIT_S = 2.0
 WAIT_FOR_DOCYARD = 10.0
 LOCK = "docyard/write.lock"
 WORKTREE_LOCKED = ("index", "HEAD")
@@ -123,7 +123,7 @@ def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
     Raises:
         Locked: one of them is held past the time limit.
     """
-    until = time.monotonic() + WAIT_FOR_GIT
+    until = time.monotonic() + WAIT_FOR_GIT_S
     for lock in locks:
         if not lock.exists():
             continue
@@ -147,7 +147,7 @@ class LinkedLock:
 
     def take(self) -> None:
         """Acquire the lock, unless it is held already. Raises Locked after the time limit."""
-        if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT, pause=_PAUSE_FOR_GIT):
+        if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT_S, pause=_PAUSE_FOR_GIT):
             raise Locked(self._shown)
 
     def release(self) -> bool:

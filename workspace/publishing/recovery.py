@@ -68,12 +68,14 @@ def recover_if_needed(store: GitStore) -> None:
 
 
 def restore_all_pruned(store: GitStore) -> bool:
-    """Write the pruned objects of the branches again; return True if some were restored.
+    """Write the pruned objects of the branches again; return True if the failed read should be repeated.
 
-    It is called only after a read of a missing object, because it reads each copy of the branches.
+    It should also be repeated if nothing is missing now: another thread may have restored the objects
+    meanwhile. It is called only after a read of a missing object, because it reads each copy of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
-        return restore_pruned(store, store.branches()) > 0
+        restore_pruned(store, store.branches())
+        return True
     return False
 
 

@@ -1,4 +1,4 @@
-"""Overlays: uncommitted changes to documents, laid_paths over a snapshot."""
+"""Overlays: uncommitted changes to the documents of a snapshot."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Overlay:
         return path in self._documents
 
     @property
-    def laid_paths(self) -> tuple[str, ...]:
+    def written_paths(self) -> tuple[str, ...]:
         """The paths at which the batch has left a document."""
         return tuple(path for path, document in self._documents.items() if document is not None)
 
@@ -110,7 +110,7 @@ class Overlay:
         return entry is not None and entry.is_tree and bool(self._names(path))
 
     def list_changed_paths(self, before: Overlay) -> tuple[str, ...]:
-        """Return the paths that were laid_paths or removed since this overlay was copied from another."""
+        """Return the paths that were written or removed since this overlay was copied from another."""
         unset = object()
         return tuple(
             path for path, item in self._documents.items() if before._documents.get(path, unset) is not item

@@ -4,8 +4,8 @@ The refs that record the state of a remote are moved one at a time. A note file 
 moved.
 
 libgit2 creates a lock file for each ref. A killed process leaves its lock behind. The note has the name of
-the ref and the bytes to be written, so the next process can identify and remove that lock. A lock of another
-program is waited for, and never removed.
+the ref and the bytes to be written, so the next process can identify and remove that lock. A process waits
+for a lock of another program, and never removes it.
 
 A fast-forward moves a branch to a fetched commit, and the checkout with it.
 """
@@ -30,7 +30,7 @@ from workspace.git.trees import TreeChange, WholeEntry, diff_trees
 from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import protect_fetched
 from workspace.publishing.checkout import WorktreeBusy
-from workspace.publishing.locks import WAIT_FOR_GIT, Locked, format_path
+from workspace.publishing.locks import WAIT_FOR_GIT_S, Locked, format_path
 from workspace.publishing.publish import publish
 from workspace.sync.branches import (
     PATTERN,
@@ -85,23 +85,25 @@ class RefMover:
         self._recover()
 
     def move(self, ref: str, commit: str | None, *, expected: str | None) -> None:
-        """Move a ref from its expected commit, or remove it (None); leave a ref at another commit unchanged.
+        """Move a ref from its expected commit to `commit`, or remove it if `commit` is None.
+
+        A ref at another commit is not changed.
 
         Raises Locked if another program does not release its lock in time, RefNotMoved, OSError.
         """
         lock = self._find_lock(ref)
         self._note.write_text(f"{ref} {commit or ''}\n")
         try:
-            until, unlocked = time.monotonic() + WAIT_FOR_GIT, 0
-            while not self._remotes.set_ref(ref, commit, was=expected):
+            deadline, unlocked_attempts = time.monotonic() + WAIT_FOR_GIT_S, 0
+            while not self._remotes.set_ref(ref, commit, expected=expected):
                 if self._remotes.commit_at(ref) != expected:
                     return
-                # The error names the lock only if its file exists, even if this process was paused.
+                # Checked once, so that Locked is raised only for a lock that was seen to exist.
                 is_held = lock.exists()
-                unlocked += not is_held
-                if unlocked == _MAX_ATTEMPTS:
+                unlocked_attempts += not is_held
+                if unlocked_attempts == _MAX_ATTEMPTS:
                     raise RefNotMoved(ref)
-                if is_held and time.monotonic() > until:
+                if is_held and time.monotonic() > deadline:
                     raise Locked(format_path(lock, self._common_dir))
                 time.sleep(_PAUSE_S)
         finally:
@@ -112,8 +114,8 @@ class RefMover:
             ref, commit = self._note.read_text().rstrip("\n").split(" ")
             lock = self._find_lock(ref)
             if ref.startswith("refs/") and ".." not in ref:
-                until = time.monotonic() + WAIT_FOR_GIT
-                while lock.exists() and time.monotonic() < until:
+                deadline = time.monotonic() + WAIT_FOR_GIT_S
+                while lock.exists() and time.monotonic() < deadline:
                     time.sleep(_PAUSE_S)
                 if f"{commit}\n".encode().startswith(lock.read_bytes()):
                     lock.unlink()
@@ -124,7 +126,7 @@ class RefMover:
 
 
 MAX_CHECKED_COMMITS = 1_000
-"""The most fetched commits that are checked one by one. Of older ones, only the final tree is checked."""
+"""The largest number of fetched commits that are checked one by one; the last tree is always checked."""
 
 
 class RemoteDamaged(WorkspaceError):
@@ -268,31 +270,31 @@ class RemoteSession:
         if self.store.is_shallow and peer.address.transport is Transport.FILE:
             raise ShallowClone
         prefix = fetched_ref(peer.name, "")
-        known = self.remotes.refs(tracking_ref(peer.name, ""))
-        refused: dict[str, WorkspaceError] = {}
+        known_tips = self.remotes.refs(tracking_ref(peer.name, ""))
+        errors: dict[str, WorkspaceError] = {}
         self._remove_temporary_refs(prefix)
         try:
             branches = self.remotes.fetch(
-                peer, BranchSelection((self.branch,), PATTERN, known), prefix, self.progress
+                peer, BranchSelection((self.branch,), PATTERN, known_tips), prefix, self.progress
             )
             tips = self.remotes.refs(prefix)
-            self._protect(tips, known)
-            seen = {*known.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
-            for branch in (self.branch, *list_branches_to_sync({*known, *branches}, self.branch)):
+            self._protect(tips, known_tips)
+            seen = {*known_tips.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
+            for branch in (self.branch, *list_branches_to_sync({*known_tips, *branches}, self.branch)):
                 try:
                     self._record_tip(
-                        peer, branch, tips.get(branch, branches.get(branch)), known.get(branch), seen
+                        peer, branch, tips.get(branch, branches.get(branch)), known_tips.get(branch), seen
                     )
                 except WorkspaceError as error:
-                    refused[branch] = error
+                    errors[branch] = error
         finally:
             self._remove_temporary_refs(prefix)
-        return refused
+        return errors
 
-    def _protect(self, tips: Mapping[str, str], known: Mapping[str, str]) -> None:
+    def _protect(self, tips: Mapping[str, str], known_tips: Mapping[str, str]) -> None:
         """Protect fetched objects from a `git gc` that may have read the refs before the fetch."""
         served = self.store.tip(self.branch)
-        bases = {tip: known.get(branch) or served for branch, tip in tips.items()}
+        bases = {tip: known_tips.get(branch) or served for branch, tip in tips.items()}
         # Objects that were pruned already are refused as incomplete; the next synchronization fetches them
         # again.
         with suppress(WorkspaceError, OSError):
@@ -308,10 +310,10 @@ class RemoteSession:
             check_complete(self.store, peer.name, theirs, before or self.store.tip(self.branch), seen)
         tracking = tracking_ref(peer.name, branch)
         if before is not None:
-            self._remember_loss(lost_ref(peer.name, branch), before, theirs)
+            self._record_lost_commit(lost_ref(peer.name, branch), before, theirs)
         self.ref_mover.move(tracking, theirs, expected=before)
 
-    def _remember_loss(self, ref: str, before: str, theirs: str | None) -> None:
+    def _record_lost_commit(self, ref: str, before: str, theirs: str | None) -> None:
         if theirs is not None and self.store.is_descendant(theirs, before):
             return
         recorded = self.remotes.commit_at(ref)
@@ -319,7 +321,7 @@ class RemoteSession:
             self.ref_mover.move(ref, before, expected=recorded)
 
     def _remove_temporary_refs(self, prefix: str) -> None:
-        """Remove the temporary refs, and locks on them: only dead processes left those.
+        """Remove the temporary refs, and the locks on them that killed processes left behind.
 
         The holder of the sync lock is the only writer of these refs. libgit2 ignores an existing lock of
         FETCH_HEAD, and Git creates none.
@@ -337,34 +339,34 @@ class RemoteSession:
         of `RemoteProcess.run`.
         """
         try:
-            refused = self.remotes.push(peer, commits, self.progress)
+            push_errors = self.remotes.push(peer, commits, self.progress)
         except (RemoteUnreachable, RemoteTooSlow):
             # The push may have arrived in spite of the error, so the remote's branches are listed.
-            arrived = self._list_arrived(peer, commits)
-            untracked = self._write_tracking_refs(peer, arrived)
-            if arrived != commits:
+            pushed = self._list_pushed(peer, commits)
+            tracking_errors = self._write_tracking_refs(peer, pushed)
+            if pushed != commits:
                 raise
-            return untracked
-        untracked = self._write_tracking_refs(
-            peer, {branch: id for branch, id in commits.items() if branch not in refused}
+            return tracking_errors
+        tracking_errors = self._write_tracking_refs(
+            peer, {branch: id for branch, id in commits.items() if branch not in push_errors}
         )
-        return {**refused, **untracked}
+        return {**push_errors, **tracking_errors}
 
-    def _list_arrived(self, peer: Peer, commits: Mapping[str, str]) -> dict[str, str]:
+    def _list_pushed(self, peer: Peer, commits: Mapping[str, str]) -> dict[str, str]:
         with suppress(RemoteUnreachable, RemoteTooSlow):
             remote_tips = self.remotes.list_branches(peer, BranchSelection(tuple(commits)))
             return {branch: id for branch, id in commits.items() if remote_tips.get(branch) == id}
         return {}
 
     def _write_tracking_refs(self, peer: Peer, pushed: Mapping[str, str]) -> dict[str, WorkspaceError]:
-        refused: dict[str, WorkspaceError] = {}
+        errors: dict[str, WorkspaceError] = {}
         for branch, commit in pushed.items():
             ref = tracking_ref(peer.name, branch)
             try:
                 self.ref_mover.move(ref, commit, expected=self.remotes.commit_at(ref))
             except WorkspaceError as error:
-                refused[branch] = error
-        return refused
+                errors[branch] = error
+        return errors
 
 
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:

@@ -41,12 +41,12 @@ MAX_COUNTED_COMMITS = 2_000
 class Unpushed(NamedTuple):
     """Commits of the served branch that the remote does not have, and the time of the first.
 
-    If `is_more`, there are more commits, and `since` is the earliest time of those that were counted.
+    If `has_more`, there are more commits, and `since` is the earliest time of those that were counted.
     """
 
     commits: int
     since: datetime
-    is_more: bool = False
+    has_more: bool = False
 
 
 def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | None:
@@ -69,9 +69,9 @@ def list_commits_ahead(
 ) -> Unpushed | None:
     """Return the commits of ours that theirs lacks, at most `max_count`; None if there are none."""
     graph = Graph(git)
-    commits, is_more = list_commits_between(graph, ours, theirs, most=max_count)
+    commits, has_more = list_commits_between(graph, ours, theirs, most=max_count)
     times = [time for id in commits if (time := graph.time(id))]  # a shallow clone lacks the time of some
-    return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), is_more) if times else None
+    return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
 
 
 _MAX_UPDATED_COMMITS = 64
@@ -229,5 +229,5 @@ class TrackingStatus:
         state = SyncState.AHEAD if last.tracked.state is SyncState.UP_TO_DATE else last.tracked.state
         before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
         since = min(before.since, datetime.fromtimestamp(min(times), UTC))
-        unpushed = Unpushed(before.commits + len(times), since, before.is_more)
+        unpushed = Unpushed(before.commits + len(times), since, before.has_more)
         return last._replace(tracked=TrackedCommits(ours, last.tracked.theirs, state), unpushed=unpushed)

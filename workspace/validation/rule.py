@@ -41,7 +41,7 @@ class Spot(NamedTuple):
     message: str
     suggestion: str | None = None
     fix_splices: tuple[Splice, ...] = ()
-    same_as: str = ""
+    comparison_key: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ class Finding(NamedTuple):
     Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
     are splices of the file's bytes that are safe to apply. `text` is the first line and the marked words; it
-    identifies the finding in another version of the file. `same_as` is the message without line numbers.
+    identifies the finding in another version of the file. `comparison_key`, if set, replaces
+    the message in a comparison of two versions.
     """
 
     rule: str
@@ -141,7 +142,7 @@ class Finding(NamedTuple):
     suggestion: str | None = None
     fix_splices: tuple[Splice, ...] = ()
     text: str = ""
-    same_as: str = ""
+    comparison_key: str = ""
 
     @property
     def is_problem(self) -> bool:

@@ -100,7 +100,7 @@ def _build_finding(
         spot.suggestion,
         spot.fix_splices,
         text.decode("utf-8", "replace"),
-        spot.same_as,
+        spot.comparison_key,
     )
 
 

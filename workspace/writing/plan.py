@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workspace.document.document import Document
-    from workspace.document.splices import Style
+    from workspace.document.splices import EditContext
     from workspace.edits import Operation, Outcome
     from workspace.links.inbound import Inbound
     from workspace.links.updates import LinkUpdates
@@ -56,11 +56,14 @@ def update_links(
     ]
     updates = update_links(before, after, offset_map, inbound or ScannedInbound())
     result = {**outcome.result, **_summarize_updates(updates, always=operation.reports_links)}
-    if updates.anchored:
+    if updates.new_anchors:
         anchors = result.get("anchors_added")
-        result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.anchored]
+        result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.new_anchors]
     hints = (*outcome.hints, *_list_hints(updates))
-    return replace(outcome, result=result, hints=hints, link_warnings=warnings), (*moved, *updates.revised)
+    return replace(outcome, result=result, hints=hints, link_warnings=warnings), (
+        *moved,
+        *updates.revised_documents,
+    )
 
 
 def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
@@ -85,12 +88,12 @@ def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, objec
 
 def _list_hints(updates: LinkUpdates) -> list[str]:
     hints: list[str] = []
-    if updates.left:
-        locations = _format_names([f"{link.file} line {link.line}" for link in updates.left])
+    if updates.misdirected:
+        locations = _format_names([f"{link.file} line {link.line}" for link in updates.misdirected])
         hints.append(f"links that could not be updated: {locations}")
-    if updates.unread:
+    if updates.unread_paths:
         hints.append(
-            f"files too large to read, whose links were not updated: {_format_names(updates.unread)}"
+            f"files too large to read, whose links were not updated: {_format_names(updates.unread_paths)}"
         )
     return hints
 
@@ -153,7 +156,7 @@ def plan(
     snapshot: Snapshot,
     operations: Sequence[Operation | WorkspaceError],
     mode: Mode,
-    style: Style,
+    context: EditContext,
     precondition: Precondition | None = None,
     inbound: Inbound | None = None,
 ) -> Plan:
@@ -170,7 +173,7 @@ def plan(
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))
-    batch = _Batch(snapshot, style, precondition, inbound, is_single=len(operations) == 1)
+    batch = _Batch(snapshot, context, precondition, inbound, is_single=len(operations) == 1)
     steps: list[PlanStep] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
@@ -194,7 +197,7 @@ class _Batch:
     def __init__(
         self,
         snapshot: Snapshot,
-        style: Style,
+        context: EditContext,
         precondition: Precondition | None,
         inbound: Inbound | None,
         *,
@@ -204,7 +207,7 @@ class _Batch:
         self.overwrite_check = OverwriteCheck(precondition, snapshot, needs_digests=needs_digests)
         self.overlay = Overlay(snapshot)
         self.parsed_bytes = 0  # of documents that were parsed again, with a constant for each heading
-        self._style = style
+        self._edit_context = context
         states = precondition.earlier_states(snapshot) if precondition else ()
         self._earlier = [Overlay(state) for state in states]
         self._base = precondition.base if precondition else None
@@ -221,11 +224,11 @@ class _Batch:
             mapped = operation
             if self._earlier:
                 mapped = operation.map_addresses(self._earlier, self.overlay, self._base)
-            outcome = mapped.apply(draft, self._style)
+            outcome = mapped.apply(draft, self._edit_context)
             if outcome.is_change:
                 self.overwrite_check.check(mapped, self.overlay, draft)
-                outcome, revised = update_links(mapped, outcome, self.overlay, draft, self._inbound)
-                self.overwrite_check.record_revised(revised)
+                outcome, revised_documents = update_links(mapped, outcome, self.overlay, draft, self._inbound)
+                self.overwrite_check.record_revised(revised_documents)
         except WorkspaceError as error:
             step = PlanStep(operation, StepStatus.FAILED, error=error)
         else:
@@ -244,7 +247,9 @@ class _Batch:
         draft = self._earlier[index].copy()
         try:
             earlier = self._earlier[:index]
-            operation.map_addresses(earlier, self._earlier[index], self._base).apply(draft, self._style)
+            operation.map_addresses(earlier, self._earlier[index], self._base).apply(
+                draft, self._edit_context
+            )
         except WorkspaceError:
             return self._earlier[index]
         return draft

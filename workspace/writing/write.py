@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.errors import WorkspaceError
 from workspace.git.messages import PERSON_TRAILER, PROPOSAL_TRAILER, format_commit_message
 from workspace.git.objects import Signature
@@ -118,12 +118,12 @@ class WriteRequest:
         try:
             result = self._plan(branch, None)
         except DamagedRepository:
-            if self.dry_run or not restore_all_pruned(store):
+            if not restore_all_pruned(store):
                 raise
             result = self._plan(branch, None)
         else:
             # A missing object that cannot be restored fails only its step, so that other steps succeed.
-            if result.has_met_damage and not self.dry_run and restore_all_pruned(store):
+            if result.has_met_damage and restore_all_pruned(store):
                 result = self._plan(branch, None)
         if self.dry_run:
             self._check_policy(branch, result)
@@ -170,9 +170,9 @@ class WriteRequest:
                 )
             if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
                 self.check_new(self.request)
-        style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
+        context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
         precondition = Precondition(self._base_snapshot(), self.seen_texts, first)
-        planned = plan(snapshot, self.operations, self.mode, style, precondition, self.workspace.inbound)
+        planned = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
         if planned.changes and not self.dry_run:
             check_signing(snapshot)
         return WriteResult(snapshot.commit, False, planned)

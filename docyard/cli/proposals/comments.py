@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from docyard.cli.proposals.changes import Paper, StyledText
 from docyard.proposals.view import VOID_REASONS
 from docyard.wording import format_author, format_count, format_moment, shorten_id
-from tools.proposals.descriptions import author_data, format_time
+from tools.proposals.descriptions import describe_author, format_time
 from workspace.proposals.approvals import VoidReason, find_void_reason
 from workspace.proposals.events import ReviewDecision
 
@@ -109,7 +109,7 @@ def review_to_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> di
     review, void = bound.review, find_void_reason(bound, void_by)
     return {
         "id": review.id,
-        "author": author_data(review.author),
+        "author": describe_author(review.author),
         "time": format_time(review.time),
         "verdict": review.verdict.value,
         "text": review.text,
@@ -133,7 +133,7 @@ def thread_to_data(placed: AnchoredThread) -> dict[str, Any]:
 def _comment_to_data(comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
-        "author": author_data(comment.author),
+        "author": describe_author(comment.author),
         "time": format_time(comment.time),
         "text": comment.text,
         "commit": comment.commit,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.proposals.actions.merge_gate import RuleRequirement
-    from workspace.proposals.comments import AnchoredThread, At
+    from workspace.proposals.comments import AnchoredThread, LocationFilter
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.workspace import Workspace
@@ -281,7 +281,7 @@ def load_proposal_view(workspace: Workspace, name: str, place: str | None, folde
     )
 
 
-def _threads(workspace: Workspace, one: Proposal, at: At) -> list[AnchoredThread]:
+def _threads(workspace: Workspace, one: Proposal, at: LocationFilter) -> list[AnchoredThread]:
     proposal_reviews = workspace.proposal_reviews()
     found: list[AnchoredThread] = []
     after: int | None = 0

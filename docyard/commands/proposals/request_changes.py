@@ -42,10 +42,10 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     proposal_actions = workspace.proposal_actions()
-    one = proposal_actions.find(proposal)
-    text = read_text(message, f"The required changes in {one.id}.")
-    acted = proposal_actions.review(
-        one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(one, commit)
+    found = proposal_actions.find(proposal)
+    text = read_text(message, f"The required changes in {found.id}.")
+    result = proposal_actions.review(
+        found.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(found, commit)
     )
-    print_action_result(acted, "requested changes to", as_json=as_json)
+    print_action_result(result, "requested changes to", as_json=as_json)
     return Exit.DONE

@@ -110,7 +110,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
 
     A new proposal is created only if something is written to it. A form that is sent twice is written once.
     Raises ConcurrentChange for a text that has changed since, PullRequestFailed if only the pull request
-    failed, and the errors of writing and of `Proposing`.
+    failed, and the errors of writing and of `ProposalActions.propose`.
     """
     base_text = read_editable(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)

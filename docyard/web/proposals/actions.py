@@ -125,7 +125,7 @@ def submit_proposal(
     proposal_actions: ProposalActions, id: str, actor: Actor, key: str | None
 ) -> ActionResult:
     """Submit a proposal for review. Raises PullRequestFailed if only its pull request failed."""
-    result = proposal_actions.submit(id, actor, request=key)
+    result = proposal_actions.submit(id, actor, key=key)
     announced = proposal_actions.announce(result.proposal)
     if announced is not None and announced.error is not None:
         announced.error.details["proposal"] = id
@@ -175,7 +175,7 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
         slug=slug,
         quote=fields.get("quote", ""),
         reply_to=fields.get("reply_to") or None,
-        request=_key(request),
+        key=_key(request),
     )
     if view and file is not None:
         id = format_element_id(file, slug) if slug is not None else format_element_id(file)
@@ -203,7 +203,7 @@ def _review(
         verdict,
         request.fields.get("text", ""),
         commit=request.fields.get("commit") or None,
-        request=_key(request),
+        key=_key(request),
     )
     return _get_comment_url(request, result)
 
@@ -227,7 +227,7 @@ def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Pro
         request.actor,
         title=request.fields.get("title"),
         description=request.fields.get("description"),
-        request=_key(request),
+        key=_key(request),
         confirm=confirm,
     )
     return _get_proposal_url(request, result)
@@ -236,27 +236,25 @@ def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Pro
 def _close(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     text = request.fields.get("text", "")
     return _get_proposal_url(
-        request, proposal_actions.close(proposal.id, request.actor, text, request=_key(request))
+        request, proposal_actions.close(proposal.id, request.actor, text, key=_key(request))
     )
 
 
 def _reopen(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     text = request.fields.get("text", "")
     return _get_proposal_url(
-        request, proposal_actions.reopen(proposal.id, request.actor, text, request=_key(request))
+        request, proposal_actions.reopen(proposal.id, request.actor, text, key=_key(request))
     )
 
 
 def _refresh(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
-    return _get_proposal_url(
-        request, proposal_actions.refresh(proposal.id, request.actor, request=_key(request))
-    )
+    return _get_proposal_url(request, proposal_actions.refresh(proposal.id, request.actor, key=_key(request)))
 
 
 def _merge(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     commit = request.fields.get("commit") or None
     return _get_proposal_url(
-        request, proposal_actions.merge(proposal.id, request.actor, commit=commit, request=_key(request))
+        request, proposal_actions.merge(proposal.id, request.actor, commit=commit, key=_key(request))
     )
 
 

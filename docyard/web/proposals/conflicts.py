@@ -174,9 +174,7 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     decisions = RefreshDecisions(choose, commit, target, digest_decisions(decided))
     proposal_actions = request.workspace.proposal_actions()
     try:
-        proposal_actions.refresh(
-            proposal.id, request.actor, decisions, request=request.fields.get("key") or None
-        )
+        proposal_actions.refresh(proposal.id, request.actor, decisions, key=request.fields.get("key") or None)
     except ConflictChanged as error:
         proposal = proposal_actions.find(proposal.id)
         return _render_page(

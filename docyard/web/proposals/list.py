@@ -86,7 +86,7 @@ def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]
 
 def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
     try:
-        documents: int | None = len(request.workspace.proposal_reviews().paths(proposal))
+        documents: int | None = len(request.workspace.proposal_reviews().changed_paths(proposal))
     except WorkspaceError:  # such as a commit that a shallow clone lacks
         documents = None
     requesting = [format_author(bound.review.author) for bound in proposal.reviews if bound.requests_changes]

@@ -106,7 +106,7 @@ def test_conflicts_are_resolved_for_one_side(conflicting: Repo, there: Repo) -> 
     ours, theirs = conflicting.head(), there.git("rev-parse", "main").strip()
     done = docyard(conflicting, "--theirs", "README.md")
     assert done.returncode == 0, done.stderr
-    assert "main was merged with that of origin" in done.stdout
+    assert "main was merged with the branch on origin" in done.stdout
     assert conflicting.git("log", "-1", "--format=%P %s").strip() == f"{ours} {theirs} Merge 'main' of origin"
     assert (conflicting.path / "README.md").read_text() == "# Example\n\nTheirs.\n"
     assert (conflicting.status(), there.git("rev-parse", "main").strip()) == ("", conflicting.head())

@@ -32,7 +32,7 @@ def test_two_processes_return_same_fixes_as_one(tmp_path: Path) -> None:
     fixers = FixFinder(
         files=files,
         selection=Selection(config.validation),
-        elsewhere=RenamedDocuments({"old.md": "new.md"}),
+        moves=RenamedDocuments({"old.md": "new.md"}),
     )
     reported: list[float] = []
     done = process_in_blocks(

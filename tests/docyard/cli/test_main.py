@@ -68,7 +68,7 @@ def test_missing_repository_returns_error_with_fix(
     assert main([*command, "-C", str(tmp_path)]) == 3
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("error: this is not a Git repository")
+    assert captured.err.startswith("error: the folder is not a Git repository")
     assert "\n  fix: " in captured.err
     assert str(tmp_path) not in captured.err
 

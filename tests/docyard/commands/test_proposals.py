@@ -283,7 +283,7 @@ def test_deleted_branch_is_reported_with_fix(
     tip = git("rev-parse", branch)
     git("branch", "-D", branch)
     page = run("show", proposed)
-    assert "its branch was deleted" in page
+    assert "the proposal's branch was deleted" in page
     assert f"next: git branch {branch} {tip[:8]} restores its branch\n" in page
     assert "does not exist" in run("conflicts", proposed, code=3)
     assert "No proposal is open; there are 1 gone." in run("list")

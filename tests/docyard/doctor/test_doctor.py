@@ -47,7 +47,7 @@ def test_problems_end_with_1_and_are_listed_as_json(
 
 
 def test_missing_repository_is_reported(tmp_path: Path) -> None:
-    assert "error | repository | this is not a Git repository" in words(tmp_path)
+    assert "error | repository | the folder is not a Git repository" in words(tmp_path)
 
 
 def test_bare_and_empty_repositories_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:

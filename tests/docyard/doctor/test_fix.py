@@ -241,7 +241,7 @@ def test_damaged_head_is_reported_with_its_branch(repo: Path, git: Git, capsys: 
 def test_lock_of_other_program_is_not_removed(
     repo: Path, git: Git, second: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.1)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     lock = repo / ".git" / "refs" / "heads" / "main.lock"
     lock.write_text("theirs")
@@ -289,4 +289,4 @@ def test_applied_fixes_are_printed(repo: Path, git: Git, second: str, capsys: Ca
 
 def test_folder_without_repository_ends_with_3(tmp_path: Path, capsys: Capture) -> None:
     assert main(["doctor", "-C", str(tmp_path), "--fix"]) == 3
-    assert "this is not a Git repository" in capsys.readouterr().out
+    assert "the folder is not a Git repository" in capsys.readouterr().out

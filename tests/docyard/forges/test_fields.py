@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docyard.forges.errors import ForgeUnclear
+from docyard.forges.errors import InvalidForgeResponse
 from docyard.forges.transport import Fields
 from tests.loops import loop_over
 
@@ -30,5 +30,5 @@ def test_unsafe_link_is_empty(url: str) -> None:
 
 @loop_over("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "soon", ""])
 def test_invalid_time_is_rejected(time: str) -> None:
-    with pytest.raises(ForgeUnclear, match="the field 'updated_at' of the response is invalid"):
+    with pytest.raises(InvalidForgeResponse, match="the field 'updated_at' of the response is invalid"):
         Fields("Gitea", {"updated_at": time}).time("updated_at")

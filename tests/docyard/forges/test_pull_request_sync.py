@@ -351,7 +351,7 @@ def test_caller_cannot_use_the_key_of_a_forge_comment(here: ForgeScene) -> None:
     here.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
     (events,) = relay.comments_to_events("github", here.forge.comments(number), proposal)
     with pytest.raises(InvalidKey):
-        here.proposal_actions.comment(proposal.id, AGENT, "First.", request=events.key)
+        here.proposal_actions.comment(proposal.id, AGENT, "First.", key=events.key)
     assert here.follow(proposal).comments == 1
 
 

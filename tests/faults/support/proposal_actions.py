@@ -28,7 +28,7 @@ def prepare(path: Path, act: str) -> Repo:
     scene.person()
     if act in ("open", "propose"):
         return scene.repo
-    scene.open(request="opening")
+    scene.open(key="opening")
     if act != "forward":
         scene.append(ID, "What is proposed.", "specs/api.md", "calls")
         scene.proposal_actions.submit(ID, AGENT)
@@ -59,7 +59,7 @@ def _do(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: 
     operations = [append("What is proposed.", "specs/api.md", "calls")]
     match act:
         case "open":
-            proposal_actions.open("Say more", "Why.", AGENT, submit=True, request=KEY)
+            proposal_actions.open("Say more", "Why.", AGENT, submit=True, key=KEY)
         case "write":
             proposal_actions.open_branch(ID).write(
                 operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
@@ -67,10 +67,10 @@ def _do(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: 
         case "propose":
             proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
         case "comment":
-            proposal_actions.comment(ID, AGENT, "Why?", file="specs/api.md", slug="calls", request=KEY)
+            proposal_actions.comment(ID, AGENT, "Why?", file="specs/api.md", slug="calls", key=KEY)
         case "approve":
-            proposal_actions.review(ID, bea, ReviewDecision.APPROVE, request=KEY)
+            proposal_actions.review(ID, bea, ReviewDecision.APPROVE, key=KEY)
         case "merge":
-            proposal_actions.merge(ID, bea, request=KEY)
+            proposal_actions.merge(ID, bea, key=KEY)
         case _:
-            proposal_actions.refresh(ID, AGENT, request=KEY)
+            proposal_actions.refresh(ID, AGENT, key=KEY)

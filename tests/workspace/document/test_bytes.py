@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.documents import ODD, STYLE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, ODD, documents, revised
 from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -151,7 +151,7 @@ def test_invalid_character_is_refused_with_line_and_column(
     overlay: Overlay, write: Callable[[str], Operation], character: str
 ) -> None:
     with pytest.raises(InvalidContent) as caught:
-        write(f"a {character} b").apply(overlay, STYLE)
+        write(f"a {character} b").apply(overlay, EDIT_CONTEXT)
     assert "line 1, column 3" in caught.value.message
     assert (caught.value.details["line"], caught.value.details["column"]) == (1, 3)
     caught.value.message.encode()
@@ -165,13 +165,13 @@ def test_invalid_character_is_refused_with_line_and_column(
 )
 def test_error_line_is_counted_as_in_markdown(overlay: Overlay, text: str, line: int, column: int) -> None:
     with pytest.raises(InvalidContent) as caught:
-        WRITES["update_content content"](text).apply(overlay, STYLE)
+        WRITES["update_content content"](text).apply(overlay, EDIT_CONTEXT)
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
 
 
 @loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])
 def test_unusual_valid_characters_are_written_unchanged(overlay: Overlay, text: str) -> None:
-    WRITES["update_content content"](f"a {text} b").apply(overlay, STYLE)
+    WRITES["update_content content"](f"a {text} b").apply(overlay, EDIT_CONTEXT)
     changed = overlay.document(FILE)
     assert changed.data == PLAIN.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
     assert [section.address for section in changed.sections] == ["_preamble", "one", "two"]

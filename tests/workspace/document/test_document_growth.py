@@ -16,7 +16,7 @@ from index.page import IndexedDocument
 from index.snippets import DisplayText, cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
-from tests.workspace.documents import STYLE, revised
+from tests.workspace.documents import EDIT_CONTEXT, revised
 from tools.outline import extra_titles, list_sections, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
@@ -138,13 +138,13 @@ EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
 
 
 def make_edit(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
-    return lambda document: make(document).revise(document, STYLE)
+    return lambda document: make(document).revise(document, EDIT_CONTEXT)
 
 
 USES: dict[str, Callable[[Document], object]] = {
     **{name: make_edit(make) for name, make in EDITS.items()},
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
-        Document.parse(b"# T\n", FILE), STYLE
+        Document.parse(b"# T\n", FILE), EDIT_CONTEXT
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
     "show hits": lambda d: [cut_snippet(DisplayText(text(d)[:100_000]), Matcher({"word"}))],

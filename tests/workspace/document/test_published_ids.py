@@ -9,7 +9,7 @@ import pytest
 from tests.loops import loop_over
 from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from tests.workspace.validation.fixes.in_memory import fixers
 from workspace.config.tables import Dialect
 from workspace.document.addresses import find_sections_by_name, resolve_section
@@ -109,7 +109,7 @@ def test_rename_preserves_every_list(by: str) -> None:
             rename = RenameSection(
                 file=document.path, slug=addresses.get(heading.id, heading.id), new_title=f"New {number}"
             )
-            now, edit = rename.revise(now, STYLE)
+            now, edit = rename.revise(now, EDIT_CONTEXT)
             assert edit.result["slug"] == heading.id
             text = text.replace(heading.line, heading._replace(title=f"New {number}").line)
         assert now.data.decode() == text
@@ -122,7 +122,7 @@ def test_update_of_a_section_preserves_every_list() -> None:
         now, text = document, document.data.decode()
         for heading in headings_of(number):
             update = UpdateContent(file=document.path, slug=heading.id, content="Other words.")
-            now, _ = update.revise(now, STYLE)
+            now, _ = update.revise(now, EDIT_CONTEXT)
             words = f"Words of {heading.title}, number {number}."
             if heading.id == "limits":
                 words += "\n\n- [ ] Measure them\n- [x] Write them down"
@@ -138,7 +138,7 @@ def test_moves_preserve_ids_and_update_links(published: Repo) -> None:
         )
         for number in range(0, COUNT, 10)
     ]
-    done = plan(snapshot, moves, Mode.ALL, STYLE)
+    done = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
     assert [step.error for step in done.steps if step.error] == []
     for number in range(0, COUNT, 10):
         moved = done.overlay.document(path_of(number + 1))
@@ -168,7 +168,12 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
     ):
         place = find_section_place(target, None, None, None, None)
         done = move_section(
-            source, resolve_section(source, slug), target, place, (STYLE.form, STYLE.form), LinkRules()
+            source,
+            resolve_section(source, slug),
+            target,
+            place,
+            (EDIT_CONTEXT.form, EDIT_CONTEXT.form),
+            LinkRules(),
         )
         assert line.encode() in done.target.data
 
@@ -217,9 +222,9 @@ def test_merge_preserves_every_list() -> None:
         ours, theirs = base, base
         for heading in headings_of(number):
             rename = RenameSection(file=base.path, slug=heading.id, new_title=f"New {heading.title}")
-            ours, _ = rename.revise(ours, STYLE)
+            ours, _ = rename.revise(ours, EDIT_CONTEXT)
             append = AppendContent(file=base.path, slug=heading.id, content="Theirs.")
-            theirs, _ = append.revise(theirs, STYLE)
+            theirs, _ = append.revise(theirs, EDIT_CONTEXT)
         merged = merge_documents(base, ours, theirs)
         assert merged.conflicts == ()
         document = Document.parse(merged.data, base.path)

@@ -7,7 +7,7 @@ import pytest
 from templates import builtin_types, parse_type
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from workspace.document.document import Document
 from workspace.edits import CreateDocument
 from workspace.errors import WorkspaceError
@@ -30,7 +30,9 @@ def overlay(repo: Repo) -> Overlay:
 
 
 def create(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
-    outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(overlay, STYLE)
+    outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(
+        overlay, EDIT_CONTEXT
+    )
     document = overlay.document(outcome.path)
     assert outcome.result["path"] == outcome.path == document.path
     assert outcome.result["sections"] == [item.address for item in document.sections if not item.is_preamble]
@@ -74,7 +76,9 @@ def test_content_preserves_its_attribute_lists(overlay: Overlay) -> None:
 @pytest.mark.parametrize("name", sorted(builtin_types()))
 def test_document_of_every_built_in_type_is_created(overlay: Overlay, name: str) -> None:
     kind = builtin_types()[name]
-    outcome = CreateDocument(type=kind, title="Über {title}: 数据 #", content="Text.").apply(overlay, STYLE)
+    outcome = CreateDocument(type=kind, title="Über {title}: 数据 #", content="Text.").apply(
+        overlay, EDIT_CONTEXT
+    )
     document = overlay.document(outcome.path)
     assert document.type == name
     assert document.title == "Über {title}: 数据 #"

@@ -10,7 +10,7 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
 from workspace.document.document import Document
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import (
     EDIT_OPERATIONS,
     CompleteTask,
@@ -35,11 +35,11 @@ OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTH
 def perform(case: Case) -> tuple[bytes, dict[str, object]]:
     """Return the bytes after the operation of a case, and its result."""
     fields = case.json("json")
-    style = Style(AnchorForm(fields.pop("anchors", "braces")), "2025-09-19")
+    context = EditContext(AnchorForm(fields.pop("anchors", "braces")), "2025-09-19")
     if "tags" in fields:
         fields["tags"] = tuple(fields["tags"])
     operation = OPERATIONS[fields.pop("operation")](**{"file": "doc.md", **fields})
-    document, edit = operation.revise(Document.parse(case.data("before"), "doc.md"), style)
+    document, edit = operation.revise(Document.parse(case.data("before"), "doc.md"), context)
     return document.data, dict(edit.result)
 
 

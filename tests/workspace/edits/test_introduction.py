@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workspace.document.document import Document
-from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
+from workspace.document.splices import Edit, EditContext, Splice, StructureChanged, apply_edit
 from workspace.edits import (
     AddSection,
     AppendContent,
@@ -16,7 +16,7 @@ from workspace.edits import (
 )
 from workspace.markdown.attribute_lists import AnchorForm
 
-STYLE = Style(AnchorForm.BRACES, "2000-01-01")
+EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")
 
 FRONT_MATTER = "---\ntitle: Architecture\n---"
 DOCUMENTS = {
@@ -33,7 +33,7 @@ documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
 
 
 def apply_operation(document: Document, operation: DocumentOperation) -> Document:
-    return apply_edit(document, operation.edit(document, STYLE))
+    return apply_edit(document, operation.edit(document, EDIT_CONTEXT))
 
 
 @documents

@@ -10,7 +10,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.cases import STYLE, plan_case, read_files
+from tests.workspace.links.cases import EDIT_CONTEXT, plan_case, read_files
 from workspace.document.section_text import compute_digest
 from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
 from workspace.errors import WorkspaceError
@@ -48,7 +48,7 @@ def at(repo: Repo) -> Snapshot:
 
 
 def run(repo: Repo, *operations: Operation, precondition: Precondition | None = None) -> Plan:
-    return plan(at(repo), operations, Mode.EACH, STYLE, precondition)
+    return plan(at(repo), operations, Mode.EACH, EDIT_CONTEXT, precondition)
 
 
 def find_error(repo: Repo, operation: Operation) -> WorkspaceError:

@@ -16,7 +16,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace import documents
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.cases import STYLE, plan_case, read_files
+from tests.workspace.links.cases import EDIT_CONTEXT, plan_case, read_files
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -69,7 +69,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
         for name, text in FILES.items()
     }
     tip = Snapshot(GitReader(repo.path), repo.commit(changed))
-    done = plan(tip, [OUT], Mode.EACH, STYLE, Precondition(base=base))
+    done = plan(tip, [OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
     assert [step.error for step in done.steps] == [None]
     assert done.changes == {
         "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
@@ -80,7 +80,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
 def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
-    [step] = plan(tip, [OUT], Mode.EACH, STYLE, Precondition(base=base)).steps
+    [step] = plan(tip, [OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base)).steps
     assert step.error
     assert step.error.code == "SECTION_NOT_FOUND"
 
@@ -88,7 +88,7 @@ def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
 def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
-    done = plan(tip, [OUT, back], Mode.EACH, STYLE)
+    done = plan(tip, [OUT, back], Mode.EACH, EDIT_CONTEXT)
     assert [step.status for step in done.steps] == [StepStatus.DONE] * 2
     first = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
     assert {path: data and data.decode() for path, data in done.changes.items()} == {"a.md": first}
@@ -97,7 +97,7 @@ def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
 def test_move_requires_no_read_and_does_not_count_as_one(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unseen = UpdateContent(file="b.md", slug="errors-1", content="Other.")
-    done = plan(tip, [OUT, unseen], Mode.EACH, STYLE, Precondition())
+    done = plan(tip, [OUT, unseen], Mode.EACH, EDIT_CONTEXT, Precondition())
     assert done.steps[0].status is StepStatus.DONE
     assert done.steps[1].error
     assert done.steps[1].error.code == "READ_FIRST"

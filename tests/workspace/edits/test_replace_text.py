@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import FILE, STYLE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import ReplaceText
@@ -135,7 +135,7 @@ def test_quoted_text_matches_any_line_ending() -> None:
 
 def test_result_has_the_lines_before_the_replacement() -> None:
     document = Document.parse(b"# D\n\na\na\n\n## E\n\na\n", FILE)
-    _, edit = ReplaceText(file=FILE, old="a\n", new="b\nb\n", count=3).revise(document, STYLE)
+    _, edit = ReplaceText(file=FILE, old="a\n", new="b\nb\n", count=3).revise(document, EDIT_CONTEXT)
     assert edit.result == {"replaced": 3, "lines": [3, 4, 8], "slug": "_preamble"}
 
 

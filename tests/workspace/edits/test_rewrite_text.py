@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import FILE, STYLE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
@@ -131,7 +131,7 @@ def test_edited_text_is_read_back_unchanged(document: Document, data: st.DataObj
     new = "\n".join([*lines[:place], "Typed.", *lines[place + data.draw(st.integers(0, 2)) :]])
     operation = RewriteText(file=FILE, slug=section.key if section else None, seen=seen, text=new)
     try:
-        changed, edit = operation.revise(document, STYLE)
+        changed, edit = operation.revise(document, EDIT_CONTEXT)
     except (StructureChanged, InvalidContent):
         assume(False)
     outside = document.data[: edit.splices[0].start] if edit.splices else document.data

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.workspace.documents import FILE, STYLE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
 from workspace.document.addresses import InvalidAddress, format_task_address, resolve_task
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
@@ -79,7 +79,7 @@ def test_moving_a_task_preserves_every_word(document: Document, data: st.DataObj
     places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
     try:
         changed, edit = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places))).revise(
-            document, STYLE
+            document, EDIT_CONTEXT
         )
     except WorkspaceError:
         return
@@ -95,7 +95,7 @@ def test_removing_an_added_task_restores_the_words(document: Document, data: st.
     section, _ = resolve_task(document, neighbor)
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
-        changed, edit = add.revise(document, STYLE)
+        changed, edit = add.revise(document, EDIT_CONTEXT)
         back = revised(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
     except StructureChanged:
         return
@@ -170,7 +170,7 @@ def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st
     places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
     try:
         move = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places)))
-        moved, edit = move.revise(document, STYLE)
+        moved, edit = move.revise(document, EDIT_CONTEXT)
     except InvalidAddress:  # below itself
         return
     known = {item.index: item.title for item in document.tasks(section)}

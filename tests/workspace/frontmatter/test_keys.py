@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import FILE, STYLE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
 from workspace.document.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
@@ -77,7 +77,7 @@ def test_set_keys_are_read_back_and_other_lines_unchanged(
     if wanted:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
     assert text.endswith("# D\n\nText.\n")
-    again, edit = SetMetadata(file=FILE, metadata=metadata).revise(changed, STYLE)
+    again, edit = SetMetadata(file=FILE, metadata=metadata).revise(changed, EDIT_CONTEXT)
     assert again.data == changed.data
     assert (edit.result["keys_set"], edit.result["keys_removed"]) == ([], [])
 
@@ -169,9 +169,11 @@ def test_too_large_front_matter_is_refused() -> None:
 
 def test_title_hidden_by_the_h1_gives_a_hint() -> None:
     document = Document.parse(b"# D\n", FILE)
-    _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(document, STYLE)
+    _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(document, EDIT_CONTEXT)
     assert ["rename_section" in hint for hint in edit.hints] == [True]
-    _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(Document.parse(b"## D\n", FILE), STYLE)
+    _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(
+        Document.parse(b"## D\n", FILE), EDIT_CONTEXT
+    )
     assert not edit.hints
 
 
@@ -181,7 +183,7 @@ def test_title_hidden_by_the_h1_gives_a_hint() -> None:
 @loop_over("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
 def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
     document = Document.parse(f"{before}# F\n".encode(), FILE)
-    changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, STYLE)
+    changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, EDIT_CONTEXT)
     assert changed.front_matter == {"l": value, "m": value}
     assert changed.sections[0].title == "F"
 

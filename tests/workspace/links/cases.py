@@ -11,7 +11,7 @@ from pathlib import Path
 from templates import builtin_types
 from tests import repositories
 from tests.workspace.cases import Case
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import (
     EDIT_OPERATIONS,
     CompleteTask,
@@ -36,7 +36,7 @@ _OTHERS: tuple[type[Operation], ...] = (
     TagDocument,
 )
 OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OTHERS)}
-STYLE = Style(AnchorForm.BRACES, "2025-09-19")
+EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2025-09-19")
 
 
 def make_operation(fields: dict[str, object]) -> Operation:
@@ -70,4 +70,4 @@ def plan_case(case: Case, folder: Path) -> Plan:
     operations = [
         make_operation(fields) for fields in (requested if isinstance(requested, list) else [requested])
     ]
-    return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, STYLE)
+    return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, EDIT_CONTEXT)

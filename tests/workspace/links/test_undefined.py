@@ -7,7 +7,7 @@ from typing import Any
 
 from tests import repositories
 from tests.loops import loop_over
-from tests.workspace.links.cases import STYLE
+from tests.workspace.links.cases import EDIT_CONTEXT
 from workspace.edits import Operation, RemoveSection, ReplaceText, UpdateContent
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
@@ -36,7 +36,7 @@ def run_operation(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the result of an operation, and its hints."""
     repo = repositories.normal(folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"})
-    [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, STYLE).steps
+    [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, EDIT_CONTEXT).steps
     assert step.outcome, step.error
     return dict(step.outcome.result), step.outcome.hints
 

@@ -14,7 +14,7 @@ from tests import repositories
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, signature
-from tests.workspace.links.cases import STYLE
+from tests.workspace.links.cases import EDIT_CONTEXT
 from workspace.document.document import Document
 from workspace.edits import (
     AddSection,
@@ -144,7 +144,7 @@ def test_links_lead_to_the_same_targets_after_a_batch(
 ) -> None:
     snapshot = commit_files(store, files)
     before = read_targets(Overlay(snapshot), set(PATHS))
-    done = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, STYLE)
+    done = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, EDIT_CONTEXT)
     after = read_targets(done.overlay, {*PATHS, *done.changes})
     everything = b"".join(
         document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
@@ -165,7 +165,7 @@ def test_move_and_move_back_changes_only_destinations(
     snapshot = commit_files(store, files)
     away = MoveDocument(file=path, new_path="far/away/x.md")
     back = MoveDocument(file="far/away/x.md", new_path=path)
-    done = plan(snapshot, [away, back], Mode.ALL, STYLE)
+    done = plan(snapshot, [away, back], Mode.ALL, EDIT_CONTEXT)
     assert all(step.outcome for step in done.steps)
     assert read_targets(done.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
     for other in PATHS:
@@ -187,7 +187,7 @@ def at(repo: Repo) -> Snapshot:
 
 def run(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
     repo = repositories.normal(folder / "repo", files)
-    return plan(at(repo), operations, Mode.EACH, STYLE)
+    return plan(at(repo), operations, Mode.EACH, EDIT_CONTEXT)
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_answer_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -
     assert outcome.result["links_rewritten"] == 120
     assert outcome.result["files_rewritten"] == sorted(files)[:100]
     assert len(done.changes) == 122
-    removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, STYLE).steps[0].outcome
+    removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
     assert removed is not None
     broken = removed.result["broken_links"]
     assert isinstance(broken, list)
@@ -274,6 +274,6 @@ def test_links_are_searched_only_if_a_name_may_have_changed(
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
     before = Overlay(at(repo))
     after = before.copy()
-    outcome = operation.apply(after, STYLE)
+    outcome = operation.apply(after, EDIT_CONTEXT)
     assert outcome.offset_map is not None
     assert AffectedPaths.of(before, after, outcome.offset_map).paths == ({"a.md"} if is_affected else set())

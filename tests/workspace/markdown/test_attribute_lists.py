@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
@@ -97,7 +97,7 @@ def test_rename_preserves_the_list_byte_for_byte(
     title, name, written = heading
     before = Document.parse(f"# T\n\n{line.format(f'{title}{gap}{written}')}\n\nWords.\n".encode(), "doc.md")
     rename = RenameSection(file="doc.md", slug=name, new_title=new_title)
-    after, _ = rename.revise(before, STYLE)
+    after, _ = rename.revise(before, EDIT_CONTEXT)
     assert after.data.decode() == f"# T\n\n{line.format(f'{new_title}{gap}{written}')}\n\nWords.\n"
     assert after.sections[1].address == name
 

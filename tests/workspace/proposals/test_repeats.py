@@ -41,4 +41,4 @@ def test_unanswered_repeat_is_read_once(tmp_path: Path) -> None:
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
     one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
     assert len(one.events()) == 2
-    assert one.log.find_repeated("k7m2q9xa", KEY) is not None
+    assert one.log.find_events_by_key("k7m2q9xa", KEY) is not None

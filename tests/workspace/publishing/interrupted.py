@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits.operation import Operation, Outcome
 from workspace.snapshot.overlay import Overlay
 
@@ -18,7 +18,7 @@ class Interrupted(Operation):
     def __init__(self, happen: Callable[[], object]) -> None:
         self.happen: Callable[[], object] | None = happen
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         happen, self.happen = self.happen, None
         if happen:
             happen()

@@ -354,7 +354,7 @@ def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, what: str) 
         build_loose_path(git_dir(repo), object).unlink()
     assert restore_all_pruned(store)
     assert repo.fsck() == ""
-    assert not restore_all_pruned(store)
+    assert restore_all_pruned(store), "another thread may have restored them before"
 
 
 @pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])

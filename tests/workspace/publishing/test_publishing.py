@@ -420,7 +420,7 @@ def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> N
 def test_lock_of_other_program_is_waited_for_and_preserved(
     repo: Repo, lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.05)
     path = repo.path / ".git" / lock
     path.write_bytes(b"theirs")
     held, tip = files_of(repo), repo.head()
@@ -429,7 +429,7 @@ def test_lock_of_other_program_is_waited_for_and_preserved(
     assert error.value.file == f".git/{lock}"
     assert path.read_bytes() == b"theirs"
     assert (files_of(repo), repo.head()) == (held, tip)
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 2.0)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 2.0)
     timer = threading.Timer(0.1, path.unlink)
     timer.start()
     commit(repo, {"README.md": NEW})

@@ -208,7 +208,7 @@ def test_git_switch_in_progress_is_waited_for(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """During a switch, Git writes the files and the index first, and HEAD last."""
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 60.0)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 60.0)
     repo.commit({"slow.txt": "main\n"})
     repo.git("switch", "-qc", "topic")
     repo.commit({"slow.txt": "topic\n"})
@@ -228,7 +228,7 @@ def test_git_switch_in_progress_is_waited_for(
 
 
 def test_stale_index_lock_refuses_other_branches(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.05)
     repo.git("branch", "topic")
     lock = repo.path / ".git" / "index.lock"
     lock.write_bytes(b"theirs")
@@ -380,7 +380,7 @@ def test_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
 def test_open_commit_editor_on_other_branch_blocks_no_write(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_GIT", 0.05)
+    monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.05)
     repo.git("branch", "topic")
     (repo.path / ".git" / "index.lock").write_bytes(b"theirs")
     (repo.path / ".git" / "COMMIT_EDITMSG").write_text("")

@@ -19,7 +19,7 @@ TRACKING = "refs/remotes/origin/main"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "WAIT_FOR_GIT", 0.1)
+    monkeypatch.setattr(exchange, "WAIT_FOR_GIT_S", 0.1)
 
 
 def left(made: Site, ref: str, data: str) -> Path:
@@ -93,7 +93,7 @@ def test_blocking_tracking_ref_is_reported(
     folder_site: Site, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
     """The reason is the blocking ref, not a stale lock, even on a slow machine."""
-    monkeypatch.setattr(exchange, "WAIT_FOR_GIT", patience)
+    monkeypatch.setattr(exchange, "WAIT_FOR_GIT_S", patience)
     folder_site.there.git("branch", "proposals/k3v7m2qa")
     folder_site.here.git("update-ref", "refs/remotes/origin/proposals", "HEAD")
     theirs = folder_site.elsewhere({"a.md": "# A\n"})

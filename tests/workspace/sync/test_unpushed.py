@@ -55,7 +55,7 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     )
     bounded = list_commits_ahead(store, commits[-1], None, max_count=10)
     assert bounded is not None
-    assert (bounded.commits, bounded.is_more) == (10, True)
+    assert (bounded.commits, bounded.has_more) == (10, True)
 
 
 def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:

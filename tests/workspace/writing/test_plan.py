@@ -6,7 +6,7 @@ import pytest
 
 from templates import builtin_types
 from tests.repositories import Repo
-from tests.workspace.documents import STYLE
+from tests.workspace.documents import EDIT_CONTEXT
 from workspace.edits import AddSection, AppendContent, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.errors import LimitExceeded, WorkspaceError
@@ -29,7 +29,7 @@ def snapshot(repo: Repo) -> Snapshot:
 
 
 def run(snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: Mode = Mode.EACH) -> Plan:
-    return plan(snapshot, operations, mode, STYLE)
+    return plan(snapshot, operations, mode, EDIT_CONTEXT)
 
 
 def statuses(planned: Plan) -> list[str]:
@@ -87,7 +87,7 @@ def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
 
 def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> None:
     overlay = Overlay(snapshot)
-    GOOD.apply(overlay, STYLE)
+    GOOD.apply(overlay, EDIT_CONTEXT)
     before = dict(overlay.changes())
     for operation in (
         BAD,
@@ -98,7 +98,7 @@ def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> No
         RemoveDocument(path="gone.md"),
     ):
         with pytest.raises(WorkspaceError):
-            operation.apply(overlay, STYLE)
+            operation.apply(overlay, EDIT_CONTEXT)
         assert overlay.changes() == before
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.workspace.documents import STYLE, documents
+from tests.workspace.documents import EDIT_CONTEXT, documents
 from workspace.document.document import Document
 from workspace.document.section_text import compute_digest
 from workspace.edits import (
@@ -63,7 +63,7 @@ def run(
     seen_texts: SeenTexts | None = None,
     base: Snapshot | None = None,
 ) -> Plan:
-    return plan(snapshot, operations, Mode.EACH, STYLE, Precondition(base, seen_texts))
+    return plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, seen_texts))
 
 
 def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
@@ -218,7 +218,7 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
     assert codes(planned) == ["done"] * 3
     assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _bytes(planned).replace(b"\n  - Completed: 2000-01-02", b"")
     assert b"[x] w3" in _bytes(planned)
-    replayed = plan(tip, [second], Mode.EACH, STYLE, Precondition(first=base))
+    replayed = plan(tip, [second], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
     assert b"[x] w4" in _bytes(replayed)
 
 
@@ -249,7 +249,7 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
     # The same applies with the tip at the call. Addresses in a newer document refer to the tip.
-    replayed = plan(at(repo), [operation], Mode.EACH, STYLE, Precondition(base, None, at(repo)))
+    replayed = plan(at(repo), [operation], Mode.EACH, EDIT_CONTEXT, Precondition(base, None, at(repo)))
     assert codes(replayed) == [code]
     assert codes(run(at(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base)) == [
         "done"
@@ -302,7 +302,7 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         CompleteTask(file=file, slug=f"tasks[{index}]")
         for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
     ]
-    planned = plan(tip, ticks, Mode.EACH, STYLE, Precondition(base, None, first))
+    planned = plan(tip, ticks, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first))
     assert codes(planned) == ["done", "TASK_NOT_FOUND", "done"]
     for file, ticked in ((PAGE, b"a"), ("new.md", b"d")):
         data = planned.changes[file] or b""
@@ -350,7 +350,7 @@ def test_rename_preserves_the_digest_of_a_text(document: Document) -> None:
     for section in document.sections:
         rename = RenameSection(file="doc.md", slug=section.key, new_title="Quite another")
         try:
-            changed, _ = rename.revise(document, STYLE)
+            changed, _ = rename.revise(document, EDIT_CONTEXT)
         except WorkspaceError:
             continue
         if len(changed.sections) == len(document.sections):
@@ -400,7 +400,7 @@ def test_no_word_is_removed_without_being_read_or_written(
         operation = _operation(verb, slug, word, flag)
         draft = overlay.copy()
         try:
-            outcome = operation.apply(draft, STYLE)
+            outcome = operation.apply(draft, EDIT_CONTEXT)
             if outcome.is_change and verb != "other":
                 overwrite_check.check(operation, overlay, draft)
         except ReadFirst as refused:

@@ -13,7 +13,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from workspace.document.splices import Style
+from workspace.document.splices import EditContext
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation, Outcome
 from workspace.git.store import GitStore
@@ -208,9 +208,9 @@ def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo)
     firsts: list[WriteResult] = []
 
     class Overtaken(AddTask):
-        def apply(self, overlay: Overlay, style: Style) -> Outcome:
+        def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
             firsts.append(write(other, [TASK], "key"))
-            return super().apply(overlay, style)
+            return super().apply(overlay, context)
 
     request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), summaries)
     late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)

@@ -114,17 +114,17 @@ class GitRemotes:
             return None
         return str(found.target)
 
-    def set_ref(self, ref: str, commit: str | None, *, was: str | None) -> bool:
-        """Move or remove (None) a local ref; return False if it is no longer at `was`."""
+    def set_ref(self, ref: str, commit: str | None, *, expected: str | None) -> bool:
+        """Move or remove (None) a local ref; return False if it is not at `expected`."""
         try:
             if commit is None:
-                if self.commit_at(ref) == was and was is not None:
+                if self.commit_at(ref) == expected and expected is not None:
                     self._repo.references.delete(ref)
-            elif was is None:
+            elif expected is None:
                 self._repo.create_reference_direct(ref, pygit2.Oid(hex=commit), False, _MESSAGE)
             else:
                 found = self._repo.lookup_reference(ref)
-                if str(found.target) != was:
+                if str(found.target) != expected:
                     return False
                 found.set_target(commit, _MESSAGE)
         except (KeyError, ValueError, OSError, pygit2.GitError):

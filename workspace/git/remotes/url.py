@@ -34,9 +34,9 @@ class UnsupportedRemote(WorkspaceError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"this remote cannot be reached: {reason}",
-            fix="Give it a URL of a folder, or one that begins with ssh://, https://, http:// or git://, by "
-            "git remote set-url.",
+            f"the remote cannot be reached: {reason}",
+            fix="Use git remote set-url to set the path of a folder, or a URL that begins with ssh://, "
+            "https://, http:// or git://.",
             reason=reason,
         )
 
@@ -56,7 +56,7 @@ class RemoteUrl:
 
     @property
     def is_private(self) -> bool:
-        """Return True if data sent there cannot be read on the way: a token may be sent."""
+        """Return True if data that is sent there cannot be read in transit, so that a token may be sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def format_redacted(self) -> str:
@@ -75,20 +75,20 @@ class RemoteUrl:
 def parse_remote_url(url: str) -> RemoteUrl:
     """Return the parsed address of a URL.
 
-    Raises UnsupportedRemote; its message shows nothing of the URL.
+    Raises UnsupportedRemote; its message does not contain the URL.
     """
     if not url or not url.isprintable():
-        raise UnsupportedRemote("its URL is empty or holds control characters")
+        raise UnsupportedRemote("its URL is empty or contains control characters")
     if url.startswith("-"):
         raise UnsupportedRemote("its URL begins with a dash")
     if _HELPER.match(url):
         raise UnsupportedRemote("its URL names a helper program, which Docyard does not run")
-    found = _SCHEME.match(url)
-    if found is None:
+    match = _SCHEME.match(url)
+    if match is None:
         return _parse_without_scheme(url)
-    scheme = {"git+ssh": "ssh", "ssh+git": "ssh"}.get(found[1].lower(), found[1].lower())
+    scheme = {"git+ssh": "ssh", "ssh+git": "ssh"}.get(match[1].lower(), match[1].lower())
     if scheme not in set(Transport):
-        raise UnsupportedRemote(f"`{scheme[:20]}://` is not spoken here")
+        raise UnsupportedRemote(f"the transport `{scheme[:20]}://` is not supported")
     transport = Transport(scheme)
     if transport is Transport.FILE:
         return RemoteUrl(transport, url)
@@ -102,28 +102,28 @@ def parse_remote_url(url: str) -> RemoteUrl:
     user = unquote(parts.username) if parts.username else None
     password = unquote(parts.password) if parts.password else None
     if transport in (Transport.HTTP, Transport.HTTPS) and user and password is None:
-        # As forges write them: a token in place of the name.
-        user, password = (user, None) if len(user) < _TOKEN_LENGTH else (None, user)
+        # Forges accept a token in place of the user name.
+        user, password = (user, None) if len(user) < _MIN_TOKEN_LENGTH else (None, user)
     return RemoteUrl(transport, _strip_secrets(parts, transport, host, port), host, user, password)
 
 
-_TOKEN_LENGTH = 20  # names of users are shorter, tokens longer
+_MIN_TOKEN_LENGTH = 20  # user names are shorter, tokens are at least as long
 
 
 def _strip_secrets(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
     """Return the URL without its secrets; SSH needs the user's name there."""
-    place = f"[{host}]" if ":" in host else host
+    host_part = f"[{host}]" if ":" in host else host
     user = f"{parts.username}@" if transport is Transport.SSH and parts.username else ""
     return parts._replace(
-        scheme=transport.value, netloc=f"{user}{place}{f':{port}' if port else ''}"
+        scheme=transport.value, netloc=f"{user}{host_part}{f':{port}' if port else ''}"
     ).geturl()
 
 
 def _parse_without_scheme(url: str) -> RemoteUrl:
-    found = None if _DRIVE.match(url) else _SCP.fullmatch(url)
-    if found is None:
+    match = None if _DRIVE.match(url) else _SCP.fullmatch(url)
+    if match is None:
         return RemoteUrl(Transport.FILE, url)
-    user, host, _ = found.groups()
+    user, host, _ = match.groups()
     if host.startswith("-"):
         raise UnsupportedRemote("its URL names no host")
     return RemoteUrl(Transport.SSH, url, host.strip("[]").lower(), user)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class ProposalActions:
     """The actions on proposals. Safe in several threads.
 
-    `name` is a proposal's id, or its branch. `request` is an idempotency key: a retry with the same key has
+    `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has
     no further effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of
     `Publication`.
     """
@@ -67,9 +67,9 @@ class ProposalActions:
         check_not_ended(proposal)
         if not self._workspace.read_only:
             ensure_local_branch(self._workspace, proposal)
-        found = self._workspace.on(proposal.content.branch)
-        found.guards["proposal"] = self._make_open_guard(proposal.id)
-        return found
+        branch = self._workspace.on(proposal.content.branch)
+        branch.guards["proposal"] = self._make_open_guard(proposal.id)
+        return branch
 
     def find_merge_blockers(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
         """Return the reasons that block the previewed merge of a proposal, for any actor."""
@@ -82,14 +82,14 @@ class ProposalActions:
         actor: Actor,
         *,
         submit: bool = False,
-        request: str | None = None,
+        key: str | None = None,
     ) -> Proposal:
-        """Open a proposal to the served branch, at its tip; with `submit`, for review at once.
+        """Open a proposal to the served branch, at its tip; if `submit`, also request a review.
 
         Raises InvalidEventText, InvalidTarget, DetachedHead.
         """
-        _check(request)
-        return open.open_proposal(self._repository, title, description, actor, submit=submit, request=request)
+        _check_key(key)
+        return open.open_proposal(self._repository, title, description, actor, submit=submit, key=key)
 
     def propose(
         self,
@@ -105,7 +105,7 @@ class ProposalActions:
     ) -> ProposedWrite:
         """Write operations that the policy does not allow directly to a new proposal.
 
-        The fields are those of `Workspace.write`, and so are the errors; also InvalidTarget.
+        The parameters and errors are those of `Workspace.write`. Also raises InvalidTarget.
         """
         call = WriteRequest(
             workspace=self._workspace,
@@ -128,14 +128,14 @@ class ProposalActions:
         return open.is_key_of_proposal(self._repository, request.key)
 
     def find_write(self, proposal: Proposal, request: Request) -> WriteResult | None:
-        """Return the result of an earlier write with this key to a proposal, also one that has ended.
+        """Return the result of an earlier write with this key to a proposal, even one that has ended.
 
         Raises KeyReused.
         """
         return open.find_write(self._repository.workspace, proposal, request)
 
     def check_not_proposed(self, request: Request) -> None:
-        """Raise Protected if a call with this key became a proposal, as `propose` then reports."""
+        """Raise Protected if a call with this key became a proposal; `propose` returns its result."""
         open.check_not_proposed(self._repository, request)
 
     def edit(
@@ -145,7 +145,7 @@ class ProposalActions:
         *,
         title: str | None = None,
         description: str | None = None,
-        request: str | None = None,
+        key: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
     ) -> ActionResult:
         """Change a proposal's title or description.
@@ -153,18 +153,19 @@ class ProposalActions:
         `confirm` is called with the proposal under the write lock, and may raise an error to refuse the
         change. Raises InvalidEventText.
         """
-        _check(request)
-        return discuss.edit(self._repository, name, actor, title, description, request, confirm)
+        _check_key(key)
+        return discuss.edit(self._repository, name, actor, title, description, key, confirm)
 
-    def submit(self, name: str, actor: Actor, *, request: str | None = None) -> ActionResult:
+    def submit(self, name: str, actor: Actor, *, key: str | None = None) -> ActionResult:
         """Request a review of a proposal as it is now. Raises ProposalEnded."""
-        _check(request)
-        return discuss.submit(self._repository, name, actor, request)
+        _check_key(key)
+        return discuss.submit(self._repository, name, actor, key)
 
     def announce(self, proposal: Proposal) -> PullRequestReport | None:
         """Open the pull request of a submitted proposal, or update it.
 
-        None if no forge is configured. The call may take as long as a push; the report contains its failure.
+        Return None if no forge is configured. The call may take as long as a push; the report contains its
+        failure.
         """
         return self._announce(proposal)
 
@@ -178,13 +179,13 @@ class ProposalActions:
         slug: str | None = None,
         quote: str = "",
         reply_to: str | None = None,
-        request: str | None = None,
+        key: str | None = None,
     ) -> ActionResult:
         """Comment on a proposal, a document, a section or quoted words, or answer a comment.
 
         Raises InvalidEventText, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
-        _check(request)
+        _check_key(key)
         return discuss.comment(
             self._repository,
             name,
@@ -194,26 +195,26 @@ class ProposalActions:
             slug=slug,
             quote=quote,
             reply_to=reply_to,
-            key=request,
+            key=key,
         )
 
     def review(
         self,
         name: str,
         actor: Actor,
-        verdict: ReviewDecision,
+        decision: ReviewDecision,
         text: str = "",
         *,
         commit: str | None = None,
-        request: str | None = None,
+        key: str | None = None,
     ) -> ActionResult:
         """Review a proposal as it is now, or only if it still is at `commit`.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
         InvalidEventText.
         """
-        _check(request)
-        return discuss.review(self._repository, name, actor, verdict, text, commit=commit, key=request)
+        _check_key(key)
+        return discuss.review(self._repository, name, actor, decision, text, commit=commit, key=key)
 
     def refresh(
         self,
@@ -221,39 +222,39 @@ class ProposalActions:
         actor: Actor,
         decisions: RefreshDecisions | None = None,
         *,
-        request: str | None = None,
+        key: str | None = None,
     ) -> ActionResult:
-        """Merge the target's tip into a proposal; ours is the proposal, theirs the target.
+        """Merge the target's tip into a proposal; ours is the proposal, theirs is the target.
 
-        Raises MergeConflict, ConflictChanged, InvalidResolution, ProposalEnded, InvalidTarget, and what
-        `commit_merge` raises.
+        Raises MergeConflict, ConflictChanged, InvalidResolution, ProposalEnded, InvalidTarget, and the
+        errors of `commit_merge`.
         """
-        _check(request)
-        return refresh.refresh(self._repository, name, actor, decisions, request)
+        _check_key(key)
+        return refresh.refresh(self._repository, name, actor, decisions, key)
 
     def merge(
-        self, name: str, actor: Actor, *, commit: str | None = None, request: str | None = None
+        self, name: str, actor: Actor, *, commit: str | None = None, key: str | None = None
     ) -> ActionResult:
-        """Merge a proposal into its target, through the gate; only if it still is at `commit`, if named.
+        """Merge a proposal into its target if it meets the merge requirements and is at `commit`, if given.
 
         A merged proposal is returned without an error, so no key is needed. Raises MergeConflict,
         MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded, InvalidTarget.
         """
-        _check(request)
+        _check_key(key)
         return merge.merge(self._repository, name, actor, commit)
 
-    def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
+    def close(self, name: str, actor: Actor, text: str = "", *, key: str | None = None) -> ActionResult:
         """Close a proposal. Raises ProposalEnded if it was merged."""
-        _check(request)
-        return discuss.close(self._repository, name, actor, text, request)
+        _check_key(key)
+        return discuss.close(self._repository, name, actor, text, key)
 
-    def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
+    def reopen(self, name: str, actor: Actor, text: str = "", *, key: str | None = None) -> ActionResult:
         """Reopen a closed proposal. Raises ProposalEnded if it was merged, or its branch was deleted."""
-        _check(request)
-        return discuss.reopen(self._repository, name, actor, text, request)
+        _check_key(key)
+        return discuss.reopen(self._repository, name, actor, text, key)
 
     def relay(self, id: str, events: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
-        """Append events from a forge, unproven, each once; return the new ones."""
+        """Append events from a forge, each only once, and return the new ones; their authors are unproven."""
         return relay(self._repository, id, events)
 
     def _make_open_guard(
@@ -265,9 +266,9 @@ class ProposalActions:
         return guard
 
 
-def _check(request: str | None) -> None:
-    if request is not None:
-        check_key(request)
+def _check_key(key: str | None) -> None:
+    if key is not None:
+        check_key(key)
 
 
 class PullRequestFailed(WorkspaceError):
@@ -277,8 +278,10 @@ class PullRequestFailed(WorkspaceError):
 
     def __init__(self, cause: WorkspaceError) -> None:
         super().__init__(
-            f"it was submitted, but its pull request was not opened or updated: {cause.message}",
-            fix=f"{cause.fix} Then submit it again." if cause.fix else "Submit it again later.",
+            f"the proposal was submitted, but its pull request was not opened or updated: {cause.message}",
+            fix=f"{cause.fix} Then submit the proposal again."
+            if cause.fix
+            else "Submit the proposal again later.",
             reason=cause.code,
             **({"retry_after": cause.details["retry_after"]} if "retry_after" in cause.details else {}),
         )
@@ -287,7 +290,7 @@ class PullRequestFailed(WorkspaceError):
 class PullRequestReport(NamedTuple):
     """A proposal's pull request: its forge, number and URL, and whether it was just opened.
 
-    `error` is why it was not opened, and `send_error` why the discussion was not sent with it.
+    `error` is the failure to open it, and `send_error` the failure to send the discussion.
     """
 
     forge: str

@@ -137,7 +137,7 @@ def edit(
 def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
     """Request a review of a proposal as it is now; refreshes alone address no change request."""
     proposal = repository.find(name)
-    if repository.find_earlier(proposal.id, [Submitted("")], key) is None:
+    if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
     is_new = proposal.content.submitted_commit != proposal.tip
     same = find_open_change_requests(repository.workspace.git, proposal)
@@ -161,7 +161,7 @@ def comment(
     if file is None and (slug is not None or quote):
         raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
     proposal = repository.find(name)
-    repeated = repository.find_repeated(proposal.id, key)
+    repeated = repository.find_events_by_key(proposal.id, key)
     if repeated is not None:
         # The text that the first call commented on may have changed or been removed since.
         expected = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
@@ -192,7 +192,7 @@ def review(
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise needs_person_error(name, "approve")
     proposal = repository.find(name)
-    earlier = repository.find_earlier(proposal.id, [Reviewed(verdict, words, "")], key)
+    earlier = repository.find_earlier_events(proposal.id, [Reviewed(verdict, words, "")], key)
     if earlier is not None:
         if commit is not None and all(
             commit != event.body.commit for event in earlier.events if isinstance(event.body, Reviewed)
@@ -262,7 +262,7 @@ def _append_event(
     confirm: Callable[[Proposal], None] | None = None,
 ) -> ActionResult:
     require_writable(repository.workspace.git)
-    earlier = repository.find_earlier(proposal.id, [words], key)
+    earlier = repository.find_earlier_events(proposal.id, [words], key)
     if earlier is not None:
         return _build_result(repository, proposal, earlier)
     if not is_new:
@@ -383,7 +383,7 @@ def relay(
     require_writable(repository.workspace.git)
     new: list[RelayedEvent] = []
     for one in events:
-        if repository.find_repeated(id, one.key) is not None:
+        if repository.find_events_by_key(id, one.key) is not None:
             continue
         words = replace(one.words, seal=None) if isinstance(one.words, Reviewed) else one.words
         repository.append(id, [words], one.actor, one.key)

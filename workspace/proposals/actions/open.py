@@ -17,7 +17,7 @@ from workspace.proposal_ids import derive_id, new_id
 from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
-    created_branch,
+    create_branch_with_rollback,
     find_target,
     find_unfinished_branch,
     key_reused_error,
@@ -57,7 +57,7 @@ def open_proposal(
     actor: Actor,
     *,
     submit: bool,
-    request: str | None,
+    key: str | None,
 ) -> Proposal:
     """Open a proposal to the served branch, at its tip.
 
@@ -70,20 +70,20 @@ def open_proposal(
     title = validate_title(title)
     description = validate_text(description, "description", may_be_empty=True)
     used_ids = repository.list_ids()
-    id = derive_id(request) if request is not None else new_id(used_ids)
-    if request is not None and id in used_ids:
+    id = derive_id(key) if key is not None else new_id(used_ids)
+    if key is not None and id in used_ids:
         expected: list[EventBody] = [Opened(title, description, target, "", None)]
-        earlier = repository.find_earlier(id, [*expected, Submitted("")] if submit else expected, request)
+        earlier = repository.find_earlier_events(id, [*expected, Submitted("")] if submit else expected, key)
         if earlier is None:
             raise key_reused_error(proposal=id)
         note_commit(earlier.commit, proposal=id)
         return repository.find(id)
     branch = find_unfinished_branch(repository.workspace.git, id, title)
-    if request is not None:
-        _check_unused(repository.workspace, request, (tip, repository.workspace.git.tip(branch)))
-    with created_branch(repository, id, branch, tip):
+    if key is not None:
+        _check_unused(repository.workspace, key, (tip, repository.workspace.git.tip(branch)))
+    with create_branch_with_rollback(repository, id, branch, tip):
         return append_opened_event(
-            repository, id, title, description, target, branch, actor, submit=submit, request=request
+            repository, id, title, description, target, branch, actor, submit=submit, key=key
         )
 
 
@@ -105,7 +105,7 @@ def append_opened_event(
     actor: Actor,
     *,
     submit: bool,
-    request: str | None,
+    key: str | None,
 ) -> Proposal:
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
     tip = repository.workspace.on(branch).tip()
@@ -114,9 +114,7 @@ def append_opened_event(
     bodies: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
     if submit:
         bodies.append(Submitted(tip))
-    repository.append(
-        id, bodies, actor, request, check=lambda: check_branch(repository.workspace.git, branch)
-    )
+    repository.append(id, bodies, actor, key, check=lambda: check_branch(repository.workspace.git, branch))
     return repository.find(id)
 
 
@@ -147,13 +145,13 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
         return ProposedWrite(None, planned)
     title, description = _describe_call(call, planned)
     branch = find_unfinished_branch(workspace.git, id, title)
-    with created_branch(repository, id, branch, planned.commit or tip):
+    with create_branch_with_rollback(repository, id, branch, planned.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
             done = replace(call, workspace=workspace.on(branch)).write()
         if not done.changes and done.repeated is None:
             return ProposedWrite(None, done)
         proposal = append_opened_event(
-            repository, id, title, description, target, branch, actor, submit=False, request=key
+            repository, id, title, description, target, branch, actor, submit=False, key=key
         )
         return ProposedWrite(proposal, done)
 

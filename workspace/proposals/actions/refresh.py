@@ -94,7 +94,7 @@ def refresh(
     digest = decisions.digest if decisions is not None and key is not None else None
     for _ in range(_ATTEMPTS):
         proposal = repository.find(name)
-        earlier = repository.find_earlier(proposal.id, [Refreshed("", "", digest)], key)
+        earlier = repository.find_earlier_events(proposal.id, [Refreshed("", "", digest)], key)
         if earlier is not None:
             return _repeat(repository, repository.find(proposal.id), earlier, actor)
         check_not_ended(proposal)

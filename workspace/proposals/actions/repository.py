@@ -64,13 +64,14 @@ class ProposalRepository:
         id: str,
         bodies: Sequence[EventBody],
         actor: Actor,
-        request: str | None = None,
+        key: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
         check: Callable[[], None] | None = None,
     ) -> AppendResult:
-        """Append events to a proposal; `confirm` may raise an error under the write lock to refuse them.
+        """Append events to a proposal.
 
-        `check` may do so for a proposal that is not opened yet. No other process writes meanwhile.
+        `confirm` is called under the write lock, when no other process writes, and may raise an error to
+        refuse the events. For a proposal that is not opened yet, `check` is called instead.
         Raises SigningRequired, and the errors of `EventLog.append`.
         """
         check_signing(self.workspace.snapshot())
@@ -81,26 +82,28 @@ class ProposalRepository:
                 actor.event_author,
                 tool=actor.tool,
                 client=actor.client,
-                request=request,
+                request=key,
                 confirm=(lambda: confirm(self.find(id))) if confirm is not None else check,
             )
         note_commit(appended.commit, proposal=id)
         return appended
 
     def read_latest(self, proposal: Proposal) -> Proposal:
-        """Return the current proposal; after a commit, the earlier one if it cannot be read."""
+        """Return the current proposal, or the given one if it cannot be read after a commit."""
         return attempt(partial(self.find, proposal.id), proposal, "the answer shows the proposal as it was")
 
-    def find_repeated(self, id: str, request: str | None) -> AppendResult | None:
+    def find_events_by_key(self, id: str, key: str | None) -> AppendResult | None:
         """Return the events of a proposal with a key, if there are any."""
-        return self._log.find_repeated(id, request)
+        return self._log.find_events_by_key(id, key)
 
-    def find_earlier(self, id: str, bodies: Sequence[EventBody], request: str | None) -> AppendResult | None:
+    def find_earlier_events(
+        self, id: str, bodies: Sequence[EventBody], key: str | None
+    ) -> AppendResult | None:
         """Return the events of an earlier call with the same key. Raises KeyReused for another call.
 
         Values that a call does not choose, such as the commit of a review, may differ.
         """
-        found = self._log.find_repeated(id, request)
+        found = self._log.find_events_by_key(id, key)
         if found is not None:
             check_same_event(found, bodies)
         return found
@@ -168,7 +171,7 @@ _FIXES = {
     ),
 }
 
-_ENDS = {
+_END_DESCRIPTIONS = {
     ProposalState.MERGED: "was merged already",
     ProposalState.CLOSED: "was closed",
     ProposalState.GONE: "has no branch: it was deleted",
@@ -176,13 +179,13 @@ _ENDS = {
 
 
 class ProposalEnded(WorkspaceError):
-    """A proposal cannot be changed: it was merged or closed, or its branch is missing, as `state` says."""
+    """A proposal cannot be changed: it was merged or closed, or its branch was deleted, as in `state`."""
 
     code: ClassVar[str] = "PROPOSAL_ENDED"
 
     def __init__(self, proposal: Proposal) -> None:
         super().__init__(
-            f"the proposal '{proposal.id}' {_ENDS[proposal.state]}",
+            f"the proposal '{proposal.id}' {_END_DESCRIPTIONS[proposal.state]}",
             fix=_FIXES[proposal.state],
             proposal=proposal.id,
             state=proposal.state.value,
@@ -215,11 +218,11 @@ def find_target(workspace: Branch) -> tuple[str, str]:
 
 def resolve_target_tip(workspace: Branch, branch: str) -> str:
     """Return the commit of a target branch. Raises InvalidTarget, BranchNotFound."""
-    shown = branch if workspace.git.is_branch_name(branch) else "this branch"
-    if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
+    shown_name = branch if workspace.git.is_branch_name(branch) else "this branch"
+    if shown_name != branch or branch == BRANCH or branch.startswith(BRANCHES):
         raise InvalidTarget(
-            f"{shown} cannot be the target of a proposal: it must be a branch of documents",
-            fix="Serve the target branch, such as with --branch main.",
+            f"{shown_name} cannot be the target of a proposal: it must be a branch of documents",
+            fix="Serve the target branch, for example with --branch main.",
         )
     tip = workspace.git.tip(branch)
     if tip is None and branch != workspace.branch:
@@ -234,8 +237,8 @@ def resolve_target_tip(workspace: Branch, branch: str) -> str:
 
 def find_unfinished_branch(git: GitReader, id: str, title: str) -> str:
     """Return the branch for a new proposal: that of a call which did not finish, if there is one."""
-    found = (branch for branch in git.branches() if parse_branch_id(branch) == id)
-    return next(found, build_branch_name(id, title))
+    branches = (branch for branch in git.branches() if parse_branch_id(branch) == id)
+    return next(branches, build_branch_name(id, title))
 
 
 def create_branch(workspace: Branch, branch: str, commit: str) -> str:
@@ -260,7 +263,9 @@ def create_branch(workspace: Branch, branch: str, commit: str) -> str:
 
 
 @contextmanager
-def created_branch(repository: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
+def create_branch_with_rollback(
+    repository: ProposalRepository, id: str, branch: str, commit: str
+) -> Iterator[None]:
     """Create the branch of a proposal for a block that opens it, and remove it if the block fails.
 
     The branch is not removed if it existed before, has new commits, or if another call with the same key
@@ -268,11 +273,11 @@ def created_branch(repository: ProposalRepository, id: str, branch: str, commit:
     """
     workspace = repository.workspace
     is_new = workspace.git.tip(branch) is None
-    made = create_branch(workspace, branch, commit)
+    tip = create_branch(workspace, branch, commit)
     try:
         yield
     except Exception:
-        if is_new and made == commit:
+        if is_new and tip == commit:
             _remove_branch(repository, id, branch, commit)
         raise
 
@@ -286,7 +291,7 @@ def _remove_branch(repository: ProposalRepository, id: str, branch: str, commit:
         ):
             publication.remove_branch(commit, lambda: id not in repository.list_ids())
     except WorkspaceError as error:  # a retry with the same key uses the branch
-        log.warning("the branch of a proposal that was not opened is left: %s", error.message)
+        log.warning("the branch of a proposal that was not opened was not removed: %s", error.message)
 
 
 def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
@@ -299,16 +304,16 @@ def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
     return create_branch(workspace, proposal.content.branch, proposal.tip)
 
 
-_MAX_SLUG = 40
-_MAX_READ = 200  # characters of a title that are used for a slug
+_MAX_SLUG_CHARACTERS = 40
+_MAX_TITLE_CHARACTERS = 200  # that are used for a slug
 
 
 def build_branch_name(id: str, title: str) -> str:
-    """Return the name of a proposal's branch: `proposals/<id>-<slug>`, or without an empty slug."""
+    """Return a proposal's branch: `proposals/<id>-<slug>`, or `proposals/<id>` if the slug is empty."""
     # Imported here because the first calls of a server do not need it.
     from workspace.markdown.slugs import make_file_slug
 
-    slug = make_file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")
+    slug = make_file_slug(title[:_MAX_TITLE_CHARACTERS])[:_MAX_SLUG_CHARACTERS].rstrip("-")
     return f"{BRANCHES}{id}-{slug}" if slug else f"{BRANCHES}{id}"
 
 

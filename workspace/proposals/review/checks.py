@@ -320,7 +320,7 @@ def _subtract_findings(now: Sequence[Finding], earlier: Sequence[Finding]) -> li
 
 
 def _describe_finding(finding: Finding) -> tuple[str, str]:
-    return finding.rule, finding.same_as or finding.message
+    return finding.rule, finding.comparison_key or finding.message
 
 
 def _problem(state: CheckedState, finding: Finding) -> Problem:

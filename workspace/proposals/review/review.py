@@ -15,8 +15,8 @@ from workspace.proposals.comments import (
     MAX_COMMENTS,
     MAX_FOLLOWED,
     AnchoredThread,
-    At,
     CommentPage,
+    LocationFilter,
     TargetFilter,
     find_comment_anchor_safely,
 )
@@ -53,9 +53,9 @@ class Preview(NamedTuple):
     """A previewed merge of the target's tip and the proposal's.
 
     `merge` is None if no merge is possible, and `reason` is the cause: the proposal is merged already, a
-    branch was deleted, or the two cannot be merged. `conflicts` must be decided first; `checks` are of the
-    merge with the target's text for each conflict. `behind` counts the target's commits since the base, by
-    first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
+    branch was deleted, or the two cannot be merged. `conflicts` must be decided first; `checks` are those of
+    the merge with the target's text for each conflict. `behind` counts the target's commits since the base,
+    by first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
     """
 
     merge: Merge | None
@@ -75,7 +75,7 @@ _CACHED_CHANGES = 32
 _CACHED_PREVIEWS = 16
 _CACHED_PATHS = 5_000
 _CACHED_ANCHORS = 10_000
-Ends = tuple[str | None, str]
+ComparedCommits = tuple[str | None, str]
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 
@@ -94,10 +94,10 @@ class ProposalReview:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
         self._bases = MergeBases(workspace.git, self._graph)
-        self._changes: LRUCache[Ends, CommitChanges] = LRUCache(_CACHED_CHANGES)
-        self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_CACHED_PATHS)
-        self._touched: LRUCache[Ends, TouchedSections] = LRUCache(_CACHED_PATHS)
-        self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_CACHED_PATHS)
+        self._changes: LRUCache[ComparedCommits, CommitChanges] = LRUCache(_CACHED_CHANGES)
+        self._paths: LRUCache[ComparedCommits, frozenset[str]] = LRUCache(_CACHED_PATHS)
+        self._touched: LRUCache[ComparedCommits, TouchedSections] = LRUCache(_CACHED_PATHS)
+        self._compared_commits: LRUCache[tuple[str | None, str], ComparedCommits] = LRUCache(_CACHED_PATHS)
         self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_CACHED_PREVIEWS)
         self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
             _CACHED_PREVIEWS
@@ -107,20 +107,20 @@ class ProposalReview:
     def changes(self, proposal: Proposal) -> CommitChanges:
         """Return the changes of a proposal since its base, or of its merge.
 
-        Empty if its branch is deleted. Of several merge bases, the newest in the target's first-parent
-        history is used. Raises ShallowHistory, DamagedRepository.
+        There are none if its branch is deleted. If there are several merge bases, the newest in the target's
+        first-parent history is used. Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._ends_of(proposal)
+        ends = self._find_compared_commits(proposal)
         if ends is None:
             return CommitChanges(None, None)
         return self._changes.get(ends, lambda: compare_commits(*self._snapshots(ends)))
 
-    def paths(self, proposal: Proposal) -> frozenset[str]:
+    def changed_paths(self, proposal: Proposal) -> frozenset[str]:
         """Return every path that a proposal changes; fast, for lists.
 
         Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._ends_of(proposal)
+        ends = self._find_compared_commits(proposal)
         return self._paths_of(ends) if ends is not None else frozenset()
 
     def touched_sections(self, proposal: Proposal) -> frozenset[Address]:
@@ -128,31 +128,31 @@ class ProposalReview:
 
         Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._ends_of(proposal)
+        ends = self._find_compared_commits(proposal)
         return self._touched_by(ends).addresses if ends is not None else frozenset()
 
-    def overlaps(self, proposal: Proposal, among: Sequence[Proposal]) -> tuple[Overlap, ...]:
+    def overlaps(self, proposal: Proposal, candidates: Sequence[Proposal]) -> tuple[Overlap, ...]:
         """Return the given open proposals to the same target that touch the same sections, in their order.
 
-        Only proposals that change a file of this one are read. Unreadable proposals are left out.
+        Candidates that change none of the proposal's files are not compared. Unreadable ones are left out.
         Raises ShallowHistory, DamagedRepository.
         """
         tips: dict[str, str | None] = {}
-        ends = self._ends_of(proposal, tips)
+        ends = self._find_compared_commits(proposal, tips)
         if ends is None:
             return ()
-        own = self._paths_of(ends)
+        own_paths = self._paths_of(ends)
         found: list[Overlap] = []
-        for other in among:
+        for other in candidates:
             if other.id == proposal.id or not other.is_open:
                 continue
             if other.content.target != proposal.content.target:
                 continue
             try:
-                theirs = self._ends_of(other, tips)
-                if theirs is None or own.isdisjoint(self._paths_of(theirs)):
+                other_ends = self._find_compared_commits(other, tips)
+                if other_ends is None or own_paths.isdisjoint(self._paths_of(other_ends)):
                     continue
-                addresses = find_common_addresses(self._touched_by(ends), self._touched_by(theirs))
+                addresses = find_common_addresses(self._touched_by(ends), self._touched_by(other_ends))
             except WorkspaceError:
                 continue
             if addresses:
@@ -165,38 +165,38 @@ class ProposalReview:
         Errors are returned as the reason, and never raised.
         """
         if proposal.state is ProposalState.MERGED:
-            return Preview(None, reason="it is merged already")
+            return Preview(None, reason="the proposal is merged already")
         tip = proposal.tip
         if tip is None:
-            return _make_unmergeable_preview("its branch was deleted")
-        self._graph.look()
+            return _make_unmergeable_preview("the proposal's branch was deleted")
+        self._graph.refresh()
         try:
             target = self._workspace.git.tip(proposal.content.target)
             if target is None:
-                return _make_unmergeable_preview(f"its target branch '{proposal.content.target}' was deleted")
+                return _make_unmergeable_preview(f"the target branch '{proposal.content.target}' was deleted")
             return self._previews.get((target, tip), lambda: self._build_preview(target, tip))
         except WorkspaceError as error:
             return _make_unmergeable_preview(error.message)
 
-    def conflicts(self, proposal: Proposal, target: str | None = None) -> tuple[FileConflict, ...]:
-        """Return the conflicts of a refresh: ours is the proposal, theirs a commit of its target or its tip.
+    def conflicts(self, proposal: Proposal, target_commit: str | None = None) -> tuple[FileConflict, ...]:
+        """Return the conflicts of a refresh: ours is the proposal, theirs its target, at its tip by default.
 
-        Empty if it is merged or a branch is deleted. Raises the errors of `merge_commits`.
+        There are none if the proposal is merged or a branch is deleted. Raises the errors of `merge_commits`.
         """
         from workspace.merge.commits import merge_commits
 
-        target = target or self._workspace.git.tip(proposal.content.target)
-        if proposal.state is ProposalState.MERGED or proposal.tip is None or target is None:
+        target_commit = target_commit or self._workspace.git.tip(proposal.content.target)
+        if proposal.state is ProposalState.MERGED or proposal.tip is None or target_commit is None:
             return ()
         workspace = self._workspace
-        return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target)).conflicts
+        return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target_commit)).conflicts
 
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
         """Return the commits of a proposal, the newest first, 100 at most.
 
-        Empty if its branch is deleted. Raises ShallowHistory, DamagedRepository.
+        There are none if its branch is deleted. Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._ends_of(proposal)
+        ends = self._find_compared_commits(proposal)
         if ends is None:
             return ()
         base, tip = ends
@@ -212,49 +212,58 @@ class ProposalReview:
         return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
 
     def comments(
-        self, proposal: Proposal, *, after: int = 0, limit: int = MAX_COMMENTS, at: At = (None, None)
+        self,
+        proposal: Proposal,
+        *,
+        after: int = 0,
+        limit: int = MAX_COMMENTS,
+        at: LocationFilter = (None, None),
     ) -> CommentPage:
         """Return a page of a proposal's threads, or of those at a location, with the anchors of their texts.
 
-        Anchors are found in the proposal, or in its state at the merge; None if its branch is deleted.
-        A page of a location ends early if many texts would be tracked: `next` is where the next page starts.
+        Anchors are found in the proposal, or in its state at the merge; they are None if its branch is
+        deleted. A page of a location ends early if many texts would be tracked.
         """
         threads = proposal.content.threads
         first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
-        may_look, may_follow = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
+        max_checked, max_followed = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         target_filter = TargetFilter(snapshot, at)
         found: list[AnchoredThread] = []
         followed, number = 0, first
-        while number < min(len(threads), first + may_look) and len(found) < limit and followed < may_follow:
+        while (
+            number < min(len(threads), first + max_checked) and len(found) < limit and followed < max_followed
+        ):
             thread = threads[number]
             if target_filter.may_hold(thread.comment):
                 followed += thread.comment.target is not None
-                one = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
-                found += [one] if one.is_at(*at) else []
+                anchored = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
+                found += [anchored] if anchored.is_at(*at) else []
             number += 1
         return CommentPage(tuple(found), len(threads), number if number < len(threads) else None)
 
-    def _ends_of(self, proposal: Proposal, tips: dict[str, str | None] | None = None) -> Ends | None:
+    def _find_compared_commits(
+        self, proposal: Proposal, tips: dict[str, str | None] | None = None
+    ) -> ComparedCommits | None:
         """Return the two commits to compare for a proposal; `tips` caches the tips of targets in one call."""
-        begun = proposal.content.base
+        recorded_base = proposal.content.base
         if proposal.merge_record is not None:
             commit, tip = proposal.merge_record
             if commit is not None and commit != tip:
                 return self._bases.before(commit), commit
-            return self._bases.find_base(begun, tip), tip
+            return self._bases.find_base(recorded_base, tip), tip
         if proposal.tip is None:
             return None
         tip, branch = proposal.tip, proposal.content.target
         tips = {} if tips is None else tips
         if branch not in tips:
-            self._graph.look()
+            self._graph.refresh()
             tips[branch] = self._workspace.git.tip(branch)
         target = tips[branch]
         if target is None:
-            return self._bases.find_base(begun, tip), tip
-        return self._ends.get((target, tip), lambda: (self._bases.find(target, tip), tip))
+            return self._bases.find_base(recorded_base, tip), tip
+        return self._compared_commits.get((target, tip), lambda: (self._bases.find(target, tip), tip))
 
     def _find_anchor(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
         comment = thread.comment
@@ -263,17 +272,17 @@ class ProposalReview:
         key = tip.commit, proposal.id, comment.id
         return self._anchors.get(key, lambda: find_comment_anchor_safely(comment, tip))
 
-    def _paths_of(self, ends: Ends) -> frozenset[str]:
+    def _paths_of(self, ends: ComparedCommits) -> frozenset[str]:
         return self._paths.get(ends, lambda: list_changed_paths(*self._snapshots(ends)))
 
-    def _touched_by(self, ends: Ends) -> TouchedSections:
+    def _touched_by(self, ends: ComparedCommits) -> TouchedSections:
         def find() -> TouchedSections:
             old, new = self._snapshots(ends)
             return find_touched_sections(self._changes.get(ends, lambda: compare_commits(old, new)), old, new)
 
         return self._touched.get(ends, find)
 
-    def _snapshots(self, ends: Ends) -> tuple[Snapshot, Snapshot]:
+    def _snapshots(self, ends: ComparedCommits) -> tuple[Snapshot, Snapshot]:
         base, tip = ends
         new = self._workspace.snapshot(tip)
         return (Snapshot(new.git, None) if base is None else new.at(base)), new

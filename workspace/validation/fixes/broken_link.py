@@ -71,7 +71,7 @@ class PathVariants:
         return self._names[folder]
 
 
-def find_link_fixes(subject: Subject, elsewhere: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
+def find_link_fixes(subject: Subject, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
     """Return a fix for each broken link of a document with one possible target."""
     document, world = subject.document, subject.world
     found: dict[str, Target | None] = {}
@@ -79,7 +79,7 @@ def find_link_fixes(subject: Subject, elsewhere: MoveLookup, variants: PathVaria
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in found:
-            found[link.destination] = _find_intended_target(world, resolved, elsewhere, variants)
+            found[link.destination] = _find_intended_target(world, resolved, moves, variants)
         target = found[link.destination]
         if target is None:
             continue
@@ -96,25 +96,25 @@ def _rule(link: Link, resolved: ResolvedLink) -> str:
 
 
 def _find_intended_target(
-    world: FileTree, resolved: ResolvedLink, elsewhere: MoveLookup, variants: PathVariants
+    world: FileTree, resolved: ResolvedLink, moves: MoveLookup, variants: PathVariants
 ) -> Target | None:
     """Return the one target that a broken link can mean."""
     target = resolved.target
     if target is None:
         return None
     if resolved.path is not None:
-        return _place(world, resolved.path, target.fragment, elsewhere)
+        return _place(world, resolved.path, target.fragment, moves)
     paths: set[str] = set()
     for path in list_candidate_paths(target, world.rules):
-        now = elsewhere.document(path) or variants.of(path)
+        now = moves.document(path) or variants.of(path)
         if now is not None and world.exists(now):
             paths.add(now)
     if len(paths) != 1:
         return None
-    return _place(world, paths.pop(), target.fragment, elsewhere)
+    return _place(world, paths.pop(), target.fragment, moves)
 
 
-def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLookup) -> Target | None:
+def _place(world: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
     """Return a target at a path, with a fragment that exists or differs just in case; else None."""
     target = Target(path, fragment, world.is_folder(path))
     if resolve_fragment(world, target, path).status is LinkStatus.OK:
@@ -126,7 +126,7 @@ def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLook
     matching = [name for name in names if name.casefold() == fragment.casefold()]
     if len({names[name] for name in matching}) == 1:
         return Target(path, matching[0])
-    moved = elsewhere.section(path, fragment)
+    moved = moves.section(path, fragment)
     if moved is None or matching:
         return None
     now = Target(*moved)

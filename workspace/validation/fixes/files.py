@@ -54,9 +54,9 @@ def fix_files(done: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> 
     if not affected:
         return FixedFiles(list(changes.values()), left, 0)
     linking = _LinkingDocuments(frozenset(ScannedInbound().find_linking_documents(snapshot, affected)))
-    _lay(after, changes, linking.paths.union(before.laid_paths).difference(survival.documents))
+    _lay(after, changes, linking.paths.union(before.written_paths).difference(survival.documents))
     relinked = update_links(before, after, survival, linking)
-    for old, new in relinked.revised:
+    for old, new in relinked.revised_documents:
         change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
     return FixedFiles([changes[path] for path in sorted(changes)], left, relinked.total)

@@ -154,7 +154,7 @@ class FixFinder:
 
     files: FileSet
     selection: Selection
-    elsewhere: MoveLookup
+    moves: MoveLookup
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -168,7 +168,7 @@ class FixFinder:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the arguments for another process, without the cached documents."""
-        return _list_fixers, (self.files, self.selection, self.elsewhere)
+        return _list_fixers, (self.files, self.selection, self.moves)
 
     def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
         """Yield every fix of a document, and the findings to skip."""
@@ -190,7 +190,7 @@ class FixFinder:
             yield from (one for one in found if one.line in unnamed)
         if broken := _lines(findings, LINKS):
             yield from (
-                one for one in find_link_fixes(subject, self.elsewhere, self.variants) if one.line in broken
+                one for one in find_link_fixes(subject, self.moves, self.variants) if one.line in broken
             )
 
     def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
@@ -198,8 +198,8 @@ class FixFinder:
         return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_SPOTS
 
 
-def _list_fixers(files: FileSet, selection: Selection, elsewhere: MoveLookup) -> FixFinder:
-    return FixFinder(files=files, selection=selection, elsewhere=elsewhere)
+def _list_fixers(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
+    return FixFinder(files=files, selection=selection, moves=moves)
 
 
 def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:

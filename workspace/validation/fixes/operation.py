@@ -11,7 +11,7 @@ from workspace.edits.operation import Operation, Outcome
 from workspace.validation.fixes.fix import combine_offset_maps
 
 if TYPE_CHECKING:
-    from workspace.document.splices import Style
+    from workspace.document.splices import EditContext
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.fixes.change import Fix, FixedBytes, FixResult, SkippedFix
@@ -31,7 +31,7 @@ class FixDocuments(Operation):
     find_fixes: Callable[[Snapshot, Sequence[str]], Sequence[FixResult]]
     paths: tuple[str, ...] = ()
 
-    def apply(self, overlay: Overlay, style: Style) -> Outcome:
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Lay each fixed document over the snapshot."""
         there = overlay.snapshot.documents
         done = self.find_fixes(overlay.snapshot, [path for path in self.paths or there if path in there])

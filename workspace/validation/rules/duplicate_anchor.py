@@ -29,7 +29,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
                 start + len(raw),
                 f"{anchor} on line {line} too",
                 "Give one of them another name; links to the name mean the first.",
-                same_as=anchor,
+                comparison_key=anchor,
             )
         else:
             first[name] = offset

@@ -18,38 +18,38 @@ _UNCLOSED = re.compile(rb"---[ \t]*(?:\r\n?|\n)[A-Za-z_][\w.-]{0,99}:(?:[ \t\r\n
 
 def _find(subject: Subject) -> Iterator[Spot]:
     document = subject.document
-    first = len(BOM) if document.data.startswith(BOM) else 0
+    text_start = len(BOM) if document.data.startswith(BOM) else 0
     error = document.front_matter_error
     if error is not None:
         line = error.line - 1 if error.line else 0
         start = document.lines.offset(min(line, max(document.front_matter_lines - 1, 0)))
         end = start + len(document.lines.line_bytes(document.lines.line_at(start)))
         tabs = b"\t" in document.data[start:end]
-        fix = "Indent with spaces: YAML takes no tabs." if tabs else error.fix
+        fix = "Indent with spaces: YAML does not allow tabs." if tabs else error.fix
         yield Spot(start, end, error.message.removesuffix(f" (line {error.line})"), fix)
     elif document.front_matter_lines:
-        yield from _find_repeated(document.data, first, document.front_matter_end)
-    elif _UNCLOSED.match(document.data, first):
+        yield from _find_repeated_keys(document.data, text_start, document.front_matter_end)
+    elif _UNCLOSED.match(document.data, text_start):
         yield Spot(
-            first,
-            first + 3,
+            text_start,
+            text_start + 3,
             "front matter begins here and is not closed, so it is read as text",
             "Write --- on a separate line after its last key.",
         )
 
 
-def _find_repeated(data: bytes, start: int, end: int) -> Iterator[Spot]:
+def _find_repeated_keys(data: bytes, start: int, end: int) -> Iterator[Spot]:
     lines: dict[bytes, int] = {}
-    for found in FRONT_MATTER_KEY.finditer(data, start, end):
-        key = found[2].rstrip()
-        line = data.count(b"\n", start, found.start()) + 1
+    for match in FRONT_MATTER_KEY.finditer(data, start, end):
+        key = match[2].rstrip()
+        line = data.count(b"\n", start, match.start()) + 1
         if key in lines:
             yield Spot(
-                found.start(2),
-                found.end(2),
+                match.start(2),
+                match.end(2),
                 f"the key is on line {lines[key]} too, and the last one counts",
                 "Keep one of them.",
-                same_as="the key occurs twice",
+                comparison_key="the key occurs twice",
             )
         lines.setdefault(key, line)
 

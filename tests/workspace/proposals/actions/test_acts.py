@@ -150,7 +150,7 @@ def test_invalid_texts_are_refused(scene: Scene) -> None:
         with pytest.raises(InvalidEventText):
             scene.open(title)
     with pytest.raises(InvalidKey):
-        scene.open(request="two words")
+        scene.open(key="two words")
     assert scene.proposal_actions.list_all() == ()
     one, other = scene.open("🦀 🦀"), scene.open("🦀 🦀")
     assert one.id != other.id
@@ -251,27 +251,27 @@ def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
 
 
 def test_retries_return_first_result(scene: Scene) -> None:
-    one = scene.open(request="key")
+    one = scene.open(key="key")
     scene.write("The branch moves.")
-    assert scene.open(request="key").id == one.id
+    assert scene.open(key="key").id == one.id
     with pytest.raises(KeyReused):
-        scene.open("Another", request="key")
+        scene.open("Another", key="key")
     with pytest.raises(KeyReused):
-        scene.open(submit=True, request="key")
+        scene.open(submit=True, key="key")
     name = scene.proposed(file="specs/api.md", slug="calls").id
     for _ in range(2):
-        scene.proposal_actions.comment(name, ADA, "Why?", file="specs/api.md", request="asked")
+        scene.proposal_actions.comment(name, ADA, "Why?", file="specs/api.md", key="asked")
         scene.append(name, "Moves on.", "specs/api.md", "calls")
     assert len(scene.proposal_actions.find(name).content.threads) == 1
     with pytest.raises(KeyReused):
-        scene.proposal_actions.comment(name, ADA, "Why not?", request="asked")
-    first = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, request="yes")
+        scene.proposal_actions.comment(name, ADA, "Why not?", key="asked")
+    first = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, key="yes")
     scene.append(name, "Moves on.", "specs/api.md", "calls")
-    again = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, request="yes")
+    again = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, key="yes")
     assert (first.is_new, again.is_new, again.commit) == (True, False, first.commit)
     assert again.proposal.approvals == (), "a retry does not approve later commits"
     for is_new in (True, False):
-        assert scene.proposal_actions.close(name, AGENT, request="no").is_new is is_new
+        assert scene.proposal_actions.close(name, AGENT, key="no").is_new is is_new
         scene.proposal_actions.reopen(name, AGENT)
 
 

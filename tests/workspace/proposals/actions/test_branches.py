@@ -297,10 +297,8 @@ def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
 
     def one() -> None:
         workspace = Workspace.open(scene.repo.path, durable=False)
-        found.append(workspace.proposal_actions().open("Title", "", AGENT, request="key").id)
-        acted: ActionResult = workspace.proposal_actions().comment(
-            str(found[0]), AGENT, "Why?", request="why"
-        )
+        found.append(workspace.proposal_actions().open("Title", "", AGENT, key="key").id)
+        acted: ActionResult = workspace.proposal_actions().comment(str(found[0]), AGENT, "Why?", key="why")
         found.append(len(acted.proposal.content.threads))
 
     _together([one] * 4)
@@ -346,10 +344,10 @@ def test_failed_event_removes_the_branch(
     with monkeypatch.context() as patch:
         full_disk(patch, BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
-            scene.open(request=request_key)
+            scene.open(key=request_key)
     assert proposal_refs(scene) == ""
     assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
-    proposal = scene.open(request=request_key)
+    proposal = scene.open(key=request_key)
     assert proposal.state is ProposalState.DRAFT
     assert proposal.content.branch in proposal_refs(scene)
     scene.check_sound()
@@ -369,7 +367,7 @@ def test_failed_event_preserves_branch_with_new_commits(
         scene.workspace.writer_lock = threading.RLock()  # type: ignore[assignment]
         patch.setattr(EventLog, "append", commit_then_fail)
         with pytest.raises(CannotWrite):
-            scene.open(request="key")
+            scene.open(key="key")
     assert append_event is EventLog.append
     assert proposal_refs(scene)
 
@@ -382,13 +380,13 @@ def test_failed_event_preserves_branch_opened_by_parallel_call(
 
     def open_then_fail(*_: object, **__: object) -> None:
         monkeypatch.setattr(EventLog, "append", append_event)
-        elsewhere.open("Say more", "Why.", AGENT, request="key")
+        elsewhere.open("Say more", "Why.", AGENT, key="key")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     monkeypatch.setattr(EventLog, "append", open_then_fail)
     with pytest.raises(CannotWrite):
-        scene.open(request="key")
-    assert scene.open(request="key").state is ProposalState.DRAFT
+        scene.open(key="key")
+    assert scene.open(key="key").state is ProposalState.DRAFT
 
 
 def test_branch_removed_before_its_event_opens_no_proposal(
@@ -404,9 +402,9 @@ def test_branch_removed_before_its_event_opens_no_proposal(
     with monkeypatch.context() as patch:
         patch.setattr(EventLog, "append", remove_then_append)
         with pytest.raises(BranchNotFound):
-            scene.open(request="key")
+            scene.open(key="key")
     assert scene.proposal_actions.list_all() == ()
-    assert scene.open(request="key").state is ProposalState.DRAFT
+    assert scene.open(key="key").state is ProposalState.DRAFT
 
 
 def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

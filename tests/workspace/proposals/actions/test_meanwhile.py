@@ -120,8 +120,8 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
         others.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
         scene.write("Two.")
 
-    after(monkeypatch, ProposalRepository, "find_earlier", act)
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT, request="K")
+    after(monkeypatch, ProposalRepository, "find_earlier_events", act)
+    acted = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
     assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (ProposalState.DRAFT, commit, commit)
 
 

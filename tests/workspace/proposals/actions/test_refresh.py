@@ -93,16 +93,16 @@ def test_decision_on_commit_outside_target_is_refused(scene: Scene) -> None:
 
 def test_refresh_retry_returns_first_result_after_target_moved_or_merged(scene: Scene) -> None:
     proposal, found = torn(scene)
-    made = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), request="k")
+    made = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), key="k")
     scene.write("Main goes on.")
     tip = scene.proposal_actions.find(proposal.id).tip
     for _ in range(2):
-        again = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), request="k")
+        again = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), key="k")
         assert (again.commit, again.is_new) == (made.commit, False)
         assert scene.repo.git("rev-parse", proposal.content.branch).strip() == tip
         for other in (None, decisions(found, ResolutionChoice.THEIRS, "b" * 64)):
             with pytest.raises(KeyReused):
-                scene.proposal_actions.refresh(proposal.id, AGENT, other, request="k")
+                scene.proposal_actions.refresh(proposal.id, AGENT, other, key="k")
         scene.proposal_actions.merge(proposal.id, AGENT)
 
 
@@ -112,9 +112,9 @@ def test_retry_completes_fast_forward_with_event_only(scene: Scene) -> None:
     main = scene.repo.head()
     scene.proposal_actions._repository.append(proposal.id, [Refreshed(main, main)], AGENT, "k")
     scene.write("Later.")
-    made = scene.proposal_actions.refresh(proposal.id, AGENT, request="k")
+    made = scene.proposal_actions.refresh(proposal.id, AGENT, key="k")
     assert (made.commit, made.proposal.tip, made.proposal.state) == (main, main, ProposalState.DRAFT)
-    assert scene.proposal_actions.refresh(proposal.id, AGENT, request="k").is_new is False
+    assert scene.proposal_actions.refresh(proposal.id, AGENT, key="k").is_new is False
     assert scene.proposal_actions.refresh(proposal.id, AGENT).proposal.tip == scene.repo.head()
 
 

@@ -84,7 +84,7 @@ def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     assert "no common ancestor" in reason(unrelated)
     assert not any(one.passed for one in unrelated.checks)
     scene.move(f"proposals/{ID}", None)
-    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "its branch was deleted"
+    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "the proposal's branch was deleted"
     assert proposal.tip
     scene.move(f"proposals/{ID}", proposal.tip)
     main = scene.store.tip("main")
@@ -92,7 +92,7 @@ def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     assert "'main'" in reason(scene.proposal_reviews.preview(scene.one(ID)))
     scene.move("main", main)
     scene.merge(proposal)
-    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "it is merged already"
+    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "the proposal is merged already"
 
 
 def test_missing_commit_is_the_reason_of_the_preview(scene: Scene) -> None:

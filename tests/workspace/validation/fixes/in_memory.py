@@ -50,7 +50,7 @@ def fixers(
     config = settings or WorkspaceConfig()
     there = FileSet(frozenset(files), frozenset(), MemoryFiles(files), config)
     selection = Selection(config.validation, frozenset(rules) or None)
-    return FixFinder(files=there, selection=selection, elsewhere=moves or KnownMoves())
+    return FixFinder(files=there, selection=selection, moves=moves or KnownMoves())
 
 
 def fix_one(data: bytes, *rules: str, path: str = "doc.md") -> FixedDocument:

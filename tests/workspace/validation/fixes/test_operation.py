@@ -32,7 +32,7 @@ def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
         files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset(rules))
         history = MoveHistory(snapshot, workspace.moves())
-        return fix_documents(FixFinder(files=files, selection=selection, elsewhere=history), paths)
+        return fix_documents(FixFinder(files=files, selection=selection, moves=history), paths)
 
     return workspace.write(
         [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=Mode.ALL, tool="fix", client="test"
@@ -152,9 +152,7 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         calls.append(snapshot.commit)
         files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
-        fixers = FixFinder(
-            files=files, selection=selection, elsewhere=MoveHistory(snapshot, workspace.moves())
-        )
+        fixers = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
         done = fix_documents(fixers, paths)
         if len(calls) == 1:
             repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
