@@ -53,7 +53,7 @@ MUTATIONS = (
     Mutation(
         "journal of a publication",
         "workspace/publishing/publish.py",
-        "            self._folder().record(journal)\n            self._lock(",
+        "            self._ensure_folder().record(journal)\n            self._lock(",
         "            self._lock(",
         ("tests/workspace/publishing/test_recovery.py", "tests/faults"),
     ),
@@ -74,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "files of a person refuse the batch",
         "workspace/publishing/checkout.py",
-        "        if found:\n            raise WorktreeConflict(found)\n",
+        "        if conflicts:\n            raise WorktreeConflict(conflicts)\n",
         "",
         (
             "tests/workspace/publishing/test_publishing.py",
@@ -98,14 +98,14 @@ MUTATIONS = (
     Mutation(
         "objects are looked for right before the branch moves",
         "workspace/publishing/publish.py",
-        "            objects.protect()\n            self._branch_ref().move(ref)\n",
-        "            self._branch_ref().move(ref)\n",
+        "            objects.protect()\n            self._ensure_branch_ref().move(ref)\n",
+        "            self._ensure_branch_ref().move(ref)\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
         "objects are looked for right after the branch moved",
         "workspace/publishing/publish.py",
-        "        protected = attempt(partial(_protect_objects, objects), False, behind)\n",
+        "        protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
         "        protected = True\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
@@ -134,7 +134,7 @@ MUTATIONS = (
         "the private folder is closed to other users",
         "workspace/git/private_folder.py",
         "    return GROUP if is_group_shared(common_dir) else PRIVATE\n",
-        "    return Access(0o755, 0o644)\n",
+        "    return FolderModes(0o755, 0o644)\n",
         ("tests/workspace/git/test_private_folder.py",),
     ),
     Mutation(
@@ -175,14 +175,14 @@ MUTATIONS = (
     Mutation(
         "policy check of a merge",
         "workspace/proposals/actions/merge.py",
-        "            raise MergeBlocked(proposal, judgement, (block.code, block.message))\n",
+        "            raise MergeBlocked(proposal, evaluation, (blocker.code, blocker.message))\n",
         "            pass\n",
         ("tests/workspace/proposals/actions", "tests/tools/proposals"),
     ),
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings = {one.path for one in touched if is_settings_path(one.path)}\n",
+        "    settings = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
         "    settings: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),
@@ -210,7 +210,7 @@ MUTATIONS = (
     Mutation(
         "a proposal that changes while it is merged is evaluated again",
         "workspace/proposals/actions/merge.py",
-        "        if (now.tip, now.content, now.unread) != (tip, ",
+        "        if (current.tip, current.content, current.unread) != (tip, ",
         "        if False and (tip, ",
         ("tests/workspace/proposals/actions",),
     ),
@@ -231,14 +231,14 @@ MUTATIONS = (
     Mutation(
         "nobody approves commits of their own",
         "workspace/proposals/approvals.py",
-        " or approval.person.email.casefold() in owners:\n",
+        " or approval.person.email.casefold() in authors:\n",
         ":\n",
         ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
         "an approval counts once",
         "workspace/proposals/approvals.py",
-        "        if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:\n",
+        "        if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:\n",
         "        if False:\n",
         ("tests/workspace/policy",),
     ),
@@ -252,8 +252,8 @@ MUTATIONS = (
     Mutation(
         "only the holders of tokens are people",
         "workspace/policy/tokens.py",
-        "            if hmac.compare_digest(known.key, digest):\n                found = known.person\n",
-        "            found = known.person\n",
+        "            if hmac.compare_digest(known.key, digest):\n                owner = known.person\n",
+        "            owner = known.person\n",
         ("tests/workspace/policy",),
     ),
     Mutation(
@@ -322,7 +322,7 @@ MUTATIONS = (
     Mutation(
         "no push to a folder is forced",
         "workspace/git/remotes/local_push.py",
-        "        if was is not None and not _is_fast_forward(ours, commit, was):\n",
+        "        if old is not None and not _is_fast_forward(ours, commit, old):\n",
         "        if False:\n",
         ("tests/workspace/sync/test_sync.py",),
     ),
@@ -455,7 +455,7 @@ MUTATIONS = (
     Mutation(
         "a forge's token goes to its origin alone",
         "docyard/forges/transport.py",
-        "        if _origin(found) != self._origin:\n",
+        "        if _get_origin(resolved) != self._origin:\n",
         "        if False:\n",
         ("tests/docyard/forges/test_failures.py",),
     ),

@@ -50,7 +50,7 @@ def rank_names(names: Iterable[str], typed: str) -> Candidates:
 
 def complete_path(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the paths of documents; at a commit if `arguments` has a `ref`."""
-    return rank_names(_snapshot(context, arguments).documents, typed)
+    return rank_names(_resolve_snapshot(context, arguments).documents, typed)
 
 
 def complete_section(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
@@ -60,7 +60,7 @@ def complete_section(context: Context, typed: str, arguments: Mapping[str, str])
     """
     path = arguments.get("path", "")
     try:
-        document = _snapshot(context, arguments).document(path)
+        document = _resolve_snapshot(context, arguments).document(path)
     except WorkspaceError:
         return NO_CANDIDATES
     candidates = rank_names((section.key for section in document.sections), typed)
@@ -71,8 +71,10 @@ def complete_section(context: Context, typed: str, arguments: Mapping[str, str])
         or any(needle in value.casefold() for value in candidates.values)
     ):
         return candidates
-    titled = [section.key for section in document.sections if needle in section.title.casefold()]
-    return Candidates(tuple(titled[:MAX_CANDIDATES]), len(titled)) if titled else candidates
+    keys_by_title = [section.key for section in document.sections if needle in section.title.casefold()]
+    return (
+        Candidates(tuple(keys_by_title[:MAX_CANDIDATES]), len(keys_by_title)) if keys_by_title else candidates
+    )
 
 
 def complete_address(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
@@ -112,7 +114,7 @@ def complete_type(context: Context, typed: str, arguments: Mapping[str, str]) ->
     )
 
 
-def _snapshot(context: Context, arguments: Mapping[str, str]) -> Snapshot:
+def _resolve_snapshot(context: Context, arguments: Mapping[str, str]) -> Snapshot:
     """Return the snapshot at the argument `ref`; the tip without a ref, or if the ref is incomplete."""
     if ref := arguments.get("ref"):
         try:

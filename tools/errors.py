@@ -93,14 +93,14 @@ def error_response(
         data["fix"] = _truncate(escape_invisible(fix))
     data.update({key: _truncate(value) for key, value in error_details(error).items()})
     data.update(text_fields)
-    corrected = _corrected_arguments(error, tool, arguments)
+    corrected = _correct_arguments(error, tool, arguments)
     redirected = redirect_call(error, arguments, snapshot, moves) if moves and snapshot else None
     if redirected is not None:
         data |= {
             "moved_to": redirected.location.moved_to,
             "fix": _truncate(escape_invisible(f"Use '{redirected.location.address}', where this is now.")),
         }
-        corrected = _corrected_arguments(error, tool, redirected.arguments)
+        corrected = _correct_arguments(error, tool, redirected.arguments)
     if not isinstance(error, ReadFirst):  # the call was valid; the caller only has to read the text
         data["usage"] = dict(tool.usage(corrected))
     data["example"] = tool.example(corrected)
@@ -151,7 +151,7 @@ def _escape_character(character: str) -> str:
     return f"\\u{ord(character):04x}"
 
 
-def _corrected_arguments(
+def _correct_arguments(
     error: WorkspaceError, tool: Tool, arguments: Mapping[str, object]
 ) -> Mapping[str, object]:
     """Return the caller's fields: a misspelt field under its valid name, and invalid values empty."""
@@ -227,10 +227,10 @@ def _list_calls(among: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]
             slug = {"slug": among.slug} if among.slug else {}
             yield "view_history", {"file": among.path, **slug}
         case HintKind.MISSING:
-            yield "create_document", _creation_fields(among.path)
+            yield "create_document", _build_creation_fields(among.path)
 
 
-def _creation_fields(path: str) -> dict[str, Any]:
+def _build_creation_fields(path: str) -> dict[str, Any]:
     """Return the fields with which create_document creates a document at a path."""
     from workspace.markdown.slugs import make_file_slug
 

@@ -31,7 +31,7 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
     for field in ("slug", "parent_slug"):
         if field in example and not _resolves(document, example[field]):
             known = [section.key for section in document.sections]
-            replacement = _first_resolvable(document, error, find_nearest(str(example[field]), known), known)
+            replacement = _find_resolvable(document, error, find_nearest(str(example[field]), known), known)
             example = {**example, field: replacement}
             if replacement is None:
                 del example[field]
@@ -66,7 +66,7 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
             document,
             *(_read_document_or_none(snapshot, path) for path in list(snapshot.documents)[:20]),
         ):
-            addresses = _task_addresses(other) if other else []
+            addresses = _list_task_addresses(other) if other else []
             if other and addresses:
                 same_section = [task for task in addresses if section and task.startswith(section + "[")]
                 return {**example, "file": other.path, "slug": (same_section or addresses)[0]}
@@ -109,7 +109,7 @@ def _read_document_or_none(snapshot: Snapshot, path: str) -> Document | None:
         return None
 
 
-def _first_resolvable(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
+def _find_resolvable(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
     """Return the first name that resolves: the error's candidates first, the preamble last."""
     names = suggested_names(error)
     names += [name for choice in choices for name in choice]
@@ -134,7 +134,7 @@ def _resolves(document: Document, slug: object) -> bool:
         return False
 
 
-def _task_addresses(document: Document) -> list[str]:
+def _list_task_addresses(document: Document) -> list[str]:
     """Return the addresses of a document's tasks in sections that resolve, open tasks first."""
     addresses: list[tuple[bool, str]] = []
     for section in document.sections:

@@ -1,7 +1,7 @@
 """Resolution of an old address in a call to its current location.
 
 A read returns the text at the new location and reports `moved_to`. A write is refused, because the current
-text may differ from the text that the caller read; the error contains a call with the new address.
+text may differ from the text that the caller read. The error contains a call with the new address.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _ADDRESS_FIELDS: tuple[tuple[str, str | None], ...] = (
 class Location(NamedTuple):
     """A location: a document's path, and the address of a section or task in it (None: the document).
 
-    `moved_to` is None if the named address is current. Else it is the field of an answer: `file`, `slug`
-    (None for a document) and the `commit` that moved it last (None if only a list of moves contains it).
+    `moved_to` is None if the named address is current. Else it is the field of an answer with `file`, `slug`
+    (None for a document) and `commit`. The commit moved the address last; it is None if only a list of moves
+    contains the address.
     """
 
     file: str
@@ -51,7 +52,7 @@ class Location(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The full address: a path, or a path, `#` and a slug."""
+        """Return the full address: a path, or a path, `#` and a slug."""
         return f"{self.file}#{self.slug}" if self.slug else self.file
 
 
@@ -131,9 +132,9 @@ def _correct_fields(
         return arguments  # the section of the operation is still in the other file
     if location.slug is None:
         return {**arguments, file_field: location.file}
-    others = {name: value for name, value in arguments.items() if name != file_field}
+    other_fields = {name: value for name, value in arguments.items() if name != file_field}
     return {
-        **others,
+        **other_fields,
         "file" if file_field == "path" else file_field: location.file,
         slug_field or "slug": location.slug,
     }

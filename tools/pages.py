@@ -113,12 +113,12 @@ class Span(Protocol):
 
     @property
     def start(self) -> int:
-        """The first byte."""
+        """Return the position of the first byte."""
         ...
 
     @property
     def end(self) -> int:
-        """The byte after the last one."""
+        """Return the position after the last byte."""
         ...
 
 
@@ -162,9 +162,11 @@ def cut_part(
     stop = offset + len(part_text)
 
     def end_offset(section: S) -> int:
-        known = offset_of.get(section.end)
+        known_offset = offset_of.get(section.end)
         return (
-            offset_of[section.start] + len(text.text(section.start, section.end)) if known is None else known
+            offset_of[section.start] + len(text.text(section.start, section.end))
+            if known_offset is None
+            else known_offset
         )
 
     complete_sections = tuple(

@@ -36,7 +36,7 @@ class ReadContext(NamedTuple):
             context,
             context.snapshot(ref),
             requested,
-            _open_proposal(context, requested) if requested else None,
+            _find_open_proposal(context, requested) if requested else None,
         )
 
     def offers_write(self, tool: str) -> bool:
@@ -62,16 +62,16 @@ class ReadContext(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_MAX_LISTED_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": NextStep("Call with the file of one", *self._listing()),
+                "next_step": NextStep("Call with the file of one", *self._build_listing()),
             }
         )
 
-    def _listing(self) -> tuple[str | Call, ...]:
+    def _build_listing(self) -> tuple[str | Call, ...]:
         offered = self.context.offers("list_documents")
         return ("; ", self.call("list_documents"), " lists all documents") if offered else ()
 
 
-def _open_proposal(context: Context, ref: str) -> str | None:
+def _find_open_proposal(context: Context, ref: str) -> str | None:
     """Return the id of the open proposal that a ref names; None for another ref."""
     # Imported here because most calls name no ref.
     from workspace.proposal_ids import read_id

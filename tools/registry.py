@@ -83,9 +83,9 @@ class Toolbox:
 
         `latest` returns the index that a list of tools describes; it is not read.
         """
-        toolbox = cls((first := latest()).workspace, first, toolsets, True, text_tokens)
-        toolbox._current = lambda: _served_index(current())
-        toolbox._latest = lambda: _served_index(latest())
+        toolbox = cls((served := latest()).workspace, served, toolsets, True, text_tokens)
+        toolbox._current = lambda: _build_served_index(current())
+        toolbox._latest = lambda: _build_served_index(latest())
         return toolbox
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -93,17 +93,17 @@ class Toolbox:
 
         The method returns the same object until a definition changes.
         """
-        served = self._described_index()
+        served = self._select_described_index()
         self._offer_review_tools(served)
-        context = self._context(served, "")
+        context = self._build_context(served, "")
         definitions = [
             {
                 "name": tool.name,
                 "title": tool.title,
                 "description": tool.describe(context) if tool.describe else tool.description,
-                "inputSchema": tool.schema(context, self._schema(tool))
+                "inputSchema": tool.schema(context, self._get_schema(tool))
                 if tool.schema
-                else self._schema(tool),
+                else self._get_schema(tool),
                 "annotations": tool.annotations(),
             }
             for tool in self._tools.values()
@@ -114,10 +114,10 @@ class Toolbox:
 
     def awaits_taxonomy(self) -> bool:
         """Return True if the workspace declares a taxonomy whose values are not indexed yet."""
-        served = self._described_index()
+        served = self._select_described_index()
         if served.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
             return False
-        snapshot = _snapshot(served.workspace)
+        snapshot = _read_snapshot(served.workspace)
         try:
             return snapshot is not None and bool(snapshot.config.taxonomy)
         except WorkspaceError:  # a call reports invalid settings
@@ -139,7 +139,7 @@ class Toolbox:
         is the owner of the call's token.
         """
         if name not in self._tools:
-            self._offer_review_tools(self._described_index())
+            self._offer_review_tools(self._select_described_index())
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
@@ -148,16 +148,16 @@ class Toolbox:
         with record_commits() as record:
             try:
                 served = self._current()
-                context = self._context(served, client, progress, seen_texts, person)
+                context = self._build_context(served, client, progress, seen_texts, person)
                 if arguments is not None and not isinstance(arguments, Mapping):
-                    raise _arguments_error(tool, arguments)
+                    raise _build_arguments_error(tool, arguments)
                 run = partial(_run, tool, context, fields)
                 answer = _run_again_if_restored(run, context, record)
             except Exception as error:
                 if record.commit is not None:
                     answer = committed_answer(record, error, self.offers)
                 elif isinstance(error, WorkspaceError):
-                    answer = self._failure(tool, error, fields, served)
+                    answer = self._build_failure(tool, error, fields, served)
                 else:
                     raise
             if served is not None:
@@ -180,14 +180,14 @@ class Toolbox:
 
         Raises the error of a refused artifact.
         """
-        return self._context(self._current(), client)
+        return self._build_context(self._current(), client)
 
-    def _failure(
+    def _build_failure(
         self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object], served: ServedIndex | None
     ) -> Answer:
         # The `ref` of a writing tool is a source of text, so its proposal is preferred.
         ref = (arguments.get("proposal") if tool.writes else None) or arguments.get("ref")
-        snapshot = _snapshot(served.workspace, ref) if served else None
+        snapshot = _read_snapshot(served.workspace, ref) if served else None
         moves = served.workspace.moves if served else None
         data = error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
@@ -203,7 +203,7 @@ class Toolbox:
         """
         if not self._may_add_review_tools:
             return
-        snapshot = _snapshot(served.workspace)
+        snapshot = _read_snapshot(served.workspace)
         try:
             needs_review = snapshot is not None and bool(snapshot.config.protect)
         except WorkspaceError:  # a call reports invalid settings
@@ -213,20 +213,20 @@ class Toolbox:
             names = {*self._tools, *(tool.name for tool in family(REVIEW_TOOLSET))}
             self._tools = {tool.name: tool for tool in all_tools() if tool.name in names}
 
-    def _schema(self, tool: Tool) -> dict[str, Any]:
+    def _get_schema(self, tool: Tool) -> dict[str, Any]:
         """Return the cached schema of a tool's input."""
         schema = self._schemas.get(tool.name)
         if schema is None:
             schema = self._schemas[tool.name] = input_schema(tool.arguments)
         return schema
 
-    def _described_index(self) -> ServedIndex:
+    def _select_described_index(self) -> ServedIndex:
         """Return the index that a list of tools describes: the latest, else the one described before."""
         with suppress(WorkspaceError):
             self._last = self._latest()
         return self._last
 
-    def _context(
+    def _build_context(
         self,
         served: ServedIndex,
         client: str,
@@ -256,12 +256,12 @@ def _run(tool: Tool, context: Context, arguments: Mapping[str, object]) -> Answe
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
         next_step = next_step.for_proposal(proposal)
     # The names of the fields import every tool, and most answers do not need them.
-    text = next_step.text() if next_step.proposal is None else next_step.text(_proposal_fields())
+    text = next_step.text() if next_step.proposal is None else next_step.text(_list_proposal_fields())
     return replace(answer, data={**answer.data, "next_step": text})
 
 
 @cache
-def _proposal_fields() -> dict[str, str]:
+def _list_proposal_fields() -> dict[str, str]:
     """Return the field of each tool for a proposal: `proposal` of a writing tool, else `ref`."""
     return {
         tool.name: field
@@ -297,7 +297,7 @@ def _reports_missing_object(answer: Answer) -> bool:
     return any(result.get("code") == DamagedRepository.code for result in results)
 
 
-def _arguments_error(tool: Tool, arguments: object) -> InvalidArguments:
+def _build_arguments_error(tool: Tool, arguments: object) -> InvalidArguments:
     """Return the error for arguments that are not an object; the fix for an array explains a batch."""
     accepts_batch = OPERATIONS in tool.arguments.model_fields
     if isinstance(arguments, list | tuple) and accepts_batch:
@@ -306,11 +306,11 @@ def _arguments_error(tool: Tool, arguments: object) -> InvalidArguments:
     return InvalidArguments("arguments must be an object", fix="Send an object of the tool's fields.")
 
 
-def _served_index(index: SearchIndex) -> ServedIndex:
+def _build_served_index(index: SearchIndex) -> ServedIndex:
     return ServedIndex(index.workspace, index)
 
 
-def _snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:
+def _read_snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:
     """Return the snapshot at a ref, else at the tip; None if neither can be read."""
     if isinstance(ref, str):
         with suppress(WorkspaceError):

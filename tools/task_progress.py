@@ -33,7 +33,7 @@ def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[
 
 def progress_after(result: WriteResult, step: PlanStep) -> Data:
     """Return the progress of the changed section, and its next open task."""
-    location = _section(result, step)
+    location = _find_section(result, step)
     if location is None:
         return {}
     document, section = location
@@ -61,7 +61,7 @@ def next_open(document: Document, section: Section) -> Task | None:
 def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> NextStep:
     """Return a next step: the next open task, else a view of the progress."""
     for step in reversed(steps):
-        location = _section(result, step)
+        location = _find_section(result, step)
         if location is None or step.outcome is None:
             continue
         document, section = location
@@ -75,7 +75,7 @@ def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanS
     return NextStep("Fix the failed operations and send them again")
 
 
-def _section(result: WriteResult, step: PlanStep) -> tuple[Document, Section] | None:
+def _find_section(result: WriteResult, step: PlanStep) -> tuple[Document, Section] | None:
     if step.outcome is None:
         return None
     document = result.document(step.outcome.path)

@@ -83,7 +83,7 @@ class Context:
 
     @property
     def text_tokens(self) -> int:
-        """The limit of tokens of text in an answer: the operator's, else that of docyard.toml."""
+        """Return the limit of tokens of text in an answer: the operator's, else that of docyard.toml."""
         if self.max_text_tokens is not None:
             return self.max_text_tokens
         from workspace.config.config import Limits
@@ -96,7 +96,7 @@ class Context:
 
     @property
     def text_characters(self) -> int:
-        """An approximate limit in characters, for texts whose tokens are not counted."""
+        """Return an approximate limit in characters, for texts whose tokens are not counted."""
         from tools.pages import CHARACTERS_PER_TOKEN
 
         return self.text_tokens * CHARACTERS_PER_TOKEN

@@ -53,10 +53,10 @@ class WriteTarget(NamedTuple):
             data["overlaps"] = overlaps_of(self.served, self.proposal.id)
             data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
             if self.protected:
-                data |= self._redirection_fields(self.proposal)
+                data |= self._build_redirection_fields(self.proposal)
         return replace(answer, data=data)
 
-    def _redirection_fields(self, proposal: Proposal) -> Data:
+    def _build_redirection_fields(self, proposal: Proposal) -> Data:
         return {
             "branch": proposal.content.branch,
             "protected": list_names(self.protected),
@@ -91,7 +91,7 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
     proposal_actions = context.workspace.proposal_actions()
     proposal = proposal_actions.find(name)
     try:
-        return WriteTarget(context, _at(context, proposal), proposal)
+        return WriteTarget(context, _bind_to_proposal(context, proposal), proposal)
     except ProposalEnded:
         if request is None:
             raise
@@ -124,13 +124,13 @@ def propose_write(
     if outcome.proposal is None:  # a dry run, or nothing to change
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
     try:
-        write_context = _at(context, outcome.proposal)
+        write_context = _bind_to_proposal(context, outcome.proposal)
     except ProposalEnded:  # it ended before this retry; the result of the write is returned anyway
         write_context = context
     return WriteTarget(context, write_context, outcome.proposal, tuple(paths)), outcome.result
 
 
-def _at(context: Context, proposal: Proposal) -> Context:
+def _bind_to_proposal(context: Context, proposal: Proposal) -> Context:
     return replace(context, workspace=context.workspace.on_proposal(proposal.id))
 
 
@@ -145,9 +145,9 @@ def would_propose(paths: Sequence[str]) -> Data:
 
 def first_write_step(context: Context, proposal: str) -> NextStep:
     """Return the next step for a proposal without commits."""
-    first = next(iter(context.snapshot().documents), None)
-    if context.offers("edit_document") and first is not None:
-        fields = {"operation": "add_section", "file": first, "title": "…", "proposal": proposal}
+    first_path = next(iter(context.snapshot().documents), None)
+    if context.offers("edit_document") and first_path is not None:
+        fields = {"operation": "add_section", "file": first_path, "title": "…", "proposal": proposal}
         return NextStep("Write there, such as ", call("edit_document", **fields))
     return NextStep(
         "Give proposal to the writing tools; see it with ", call("view_proposal", proposal=proposal)
@@ -156,10 +156,10 @@ def first_write_step(context: Context, proposal: str) -> NextStep:
 
 def ended_proposal_step(context: Context, proposal: str) -> NextStep:
     """Return the next step of a retry whose proposal has ended."""
-    ended = "The call was not repeated, because the proposal has ended"
+    ended_note = "The call was not repeated, because the proposal has ended"
     if not context.offers("view_proposal"):
-        return NextStep(f"{ended}: a person sees its state with docyard proposals show {proposal}")
-    return NextStep(f"{ended}: see its state with ", call("view_proposal", proposal=proposal))
+        return NextStep(f"{ended_note}: a person sees its state with docyard proposals show {proposal}")
+    return NextStep(f"{ended_note}: see its state with ", call("view_proposal", proposal=proposal))
 
 
 def submit_step(context: Context, proposal: str) -> NextStep:
@@ -175,10 +175,10 @@ def submit_step(context: Context, proposal: str) -> NextStep:
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
     """Return the other open proposals that change the same sections; none if the search fails."""
-    return attempt(partial(_overlaps_of, context, name), [], "overlapping proposals are not listed")
+    return attempt(partial(_find_overlaps, context, name), [], "overlapping proposals are not listed")
 
 
-def _overlaps_of(context: Context, name: str) -> list[Data]:
+def _find_overlaps(context: Context, name: str) -> list[Data]:
     workspace = context.workspace
     proposals = workspace.proposal_actions().list_all()
     proposal = next((other for other in proposals if other.id == name), None)

@@ -157,7 +157,7 @@ class Writer:
         items = read_operations(arguments[OPERATIONS]) if is_batch else [item]
         request = None
         if (key := options.idempotency_key) is not None:
-            replay_data = partial(self._replay_data, context.tools, is_batch)
+            replay_data = partial(self._build_replay_data, context.tools, is_batch)
             request = make_request(key, self.tool(), arguments, items if is_batch else None, replay_data)
         # A retry may name a document that was deleted since; it still gets its first answer.
         collects_errors = is_batch or request is not None
@@ -165,7 +165,9 @@ class Writer:
         if options.proposal is not None:
             target = target_proposal(context, options.proposal, None if options.dry_run else request)
         operations = [
-            self._operation(target.context, operation, is_batch=is_batch, collects_errors=collects_errors)
+            self._build_operation(
+                target.context, operation, is_batch=is_batch, collects_errors=collects_errors
+            )
             for operation in items
         ]
         target, result = self._commit(target, operations, options, request)
@@ -225,28 +227,28 @@ class Writer:
         if result.repeated:
             return replay(context, result.repeated, self.tool(), items, hints)
         if is_batch:
-            data, is_error = self._batch(context, result, items, is_all=options.mode == "all")
+            data, is_error = self._describe_batch(context, result, items, is_all=options.mode == "all")
         else:
-            data, is_error = self._single(context, result, items[0])
+            data, is_error = self._describe_single(context, result, items[0])
         data["commit"] = result.commit
         if options.dry_run:
             data |= dry_run_data(target, result)
             if not is_batch and "example" in data:
                 # A client that copies the example of a dry run must not commit.
                 data["example"] = {**data["example"], "dry_run": True}
-        done = [step for step in result.steps if step.status is StepStatus.DONE]
-        hints += _hints(done)
+        done_steps = [step for step in result.steps if step.status is StepStatus.DONE]
+        hints += _collect_hints(done_steps)
         if hints:
             data["hints"] = hints[:_MAX_HINTS]
         if not is_error:
             data["next_step"] = (
                 NextStep("Send the same call without dry_run: nothing was committed")
                 if options.dry_run
-                else self.next_step(context, result, done)
+                else self.next_step(context, result, done_steps)
             )
         return Answer(data, is_error=is_error)
 
-    def _operation(
+    def _build_operation(
         self, context: Context, item: CallArguments, *, is_batch: bool, collects_errors: bool
     ) -> Operation | WorkspaceError:
         try:
@@ -262,17 +264,19 @@ class Writer:
                 raise
             return error
 
-    def _single(self, context: Context, result: WriteResult, item: CallArguments) -> tuple[Data, bool]:
+    def _describe_single(
+        self, context: Context, result: WriteResult, item: CallArguments
+    ) -> tuple[Data, bool]:
         [step] = result.steps
         if step.error:
             from tools.errors import TextBudget
 
             moves = context.workspace.moves
             texts = TextBudget(context.seen_texts, context.text_tokens)
-            return self._failure(context, step.error, item, result, texts, moves), True
-        return {**self.single, **self._answer(result, step)}, False
+            return self._describe_failure(context, step.error, item, result, texts, moves), True
+        return {**self.single, **self._describe_step(result, step)}, False
 
-    def _failure(
+    def _describe_failure(
         self,
         context: Context,
         error: WorkspaceError,
@@ -283,7 +287,7 @@ class Writer:
     ) -> Data:
         from workspace.proposal_ids import parse_branch_id
 
-        snapshot, at = result.plan.snapshot, parse_branch_id(context.workspace.branch or "")
+        snapshot, proposal_id = result.plan.snapshot, parse_branch_id(context.workspace.branch or "")
         return error_response(
             error,
             self.tool(),
@@ -293,29 +297,29 @@ class Writer:
             result.commit,
             moves,
             offered_tools=context.tools,
-            proposal_id=at,
+            proposal_id=proposal_id,
         )
 
-    def _answer(self, result: WriteResult, step: PlanStep) -> Data:
+    def _describe_step(self, result: WriteResult, step: PlanStep) -> Data:
         assert step.outcome is not None
         extra = self.enrich(result, step) if self.enrich else {}
         changed: Data = {} if step.outcome.is_change else {"changed": False}
         return {**step.outcome.result, **extra, **changed}
 
-    def _replay_data(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
+    def _build_replay_data(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
         """Return the data that is stored for a retry of the call if its plan is committed."""
         from workspace.writing.write import WriteResult
 
-        answer = partial(self._answer, WriteResult(plan.snapshot.commit, False, plan))
+        answer = partial(self._describe_step, WriteResult(plan.snapshot.commit, False, plan))
         data: Data
         if is_batch:
             data = {"batch_results": [strip_for_replay(step, answer, offered) for step in plan.steps]}
         else:
             data = {**self.single, **answer(plan.steps[0])}
-        hints = _hints(plan.steps)
+        hints = _collect_hints(plan.steps)
         return {**data, "hints": hints} if hints else data
 
-    def _batch(
+    def _describe_batch(
         self, context: Context, result: WriteResult, items: Sequence[CallArguments], *, is_all: bool
     ) -> tuple[Data, bool]:
         from tools.errors import TextBudget
@@ -328,12 +332,12 @@ class Writer:
         for step, item in zip(result.steps, items, strict=True):
             match step.status:
                 case StepStatus.DONE:
-                    results.append({"success": True, **self._answer(result, step)})
+                    results.append({"success": True, **self._describe_step(result, step)})
                 case StepStatus.FAILED:
                     assert step.error is not None
                     moves = context.workspace.moves if remaining_lookups > 0 else None
                     remaining_lookups -= 1
-                    failure = self._failure(context, step.error, item, result, texts, moves)
+                    failure = self._describe_failure(context, step.error, item, result, texts, moves)
                     entry = {"success": False, **failure}
                     explanation = f"{step.error.code} {entry.get('usage')}"
                     if explanation in explained:
@@ -358,7 +362,7 @@ class Writer:
         return data, is_error
 
 
-def _hints(steps: Sequence[PlanStep]) -> list[str]:
+def _collect_hints(steps: Sequence[PlanStep]) -> list[str]:
     hints = [hint for step in steps if step.outcome for hint in step.outcome.hints]
     return list(dict.fromkeys(hints))[:_MAX_HINTS]
 

@@ -4,7 +4,7 @@ documents.py     checks of the served commit: document types, manifests and docu
 environment.py   checks of the environment
 finding.py       one finding of a check
 index.py         checks of the search index
-installation.py  how Docyard was installed, and the commands that change this installation
+installation.py  the installation of Docyard, and the commands that change it
 proposals.py     checks of tokens, discussions, proposal branches and the remote
 repository.py    checks of the repository: author, work trees, locks and settings
 storage.py       checks of the storage of commits: shallow clones, packs, damaged objects and branches

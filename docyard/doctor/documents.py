@@ -36,7 +36,7 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
     """Yield the keys and values of the index that search_docs cannot list."""
     from index.storage.metadata import MAX_KEYS, MAX_VALUE_LENGTH, MAX_VALUES, is_listable
 
-    listed: dict[str, list[str]] = {}
+    listed_values: dict[str, list[str]] = {}
     for key, values in index.values().items():
         listable = [value for value in values if is_listable(value)]
         if len(listable) < len(values):
@@ -56,15 +56,15 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
                 f"{key} has {len(listable):,} values; search_docs lists at most {MAX_VALUES}, so it lists "
                 "none of them, and suggests the nearest values for an unknown one",
             )
-        listed[key] = listable if len(listable) <= MAX_VALUES else []
-    if len(listed) > MAX_KEYS:
+        listed_values[key] = listable if len(listable) <= MAX_VALUES else []
+    if len(listed_values) > MAX_KEYS:
         yield Finding(
             Severity.NOTE,
             "index",
             f"the taxonomy has more than {MAX_KEYS} keys, including the built-in ones; search_docs lists no "
-            f"values of {format_some([*listed][MAX_KEYS:])}",
+            f"values of {format_some([*listed_values][MAX_KEYS:])}",
         )
-    size = len(json.dumps(listed).encode())
+    size = len(json.dumps(listed_values).encode())
     if size > _MAX_TAXONOMY_BYTES:
         yield Finding(
             Severity.NOTE,
@@ -107,14 +107,14 @@ def _check_root(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
     entries = list(walk_tree(snapshot.git, snapshot.tree)) if snapshot.tree else []
-    others = [path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)]
+    unsupported = [path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)]
     unnameable = [path for path, _ in entries if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
-    if others:
+    if unsupported:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(others, 'path is', 'paths are')} named like documents, but symbolic "
-            f"links or submodules, which are not read: {format_some(others)}",
+            f"{format_count(unsupported, 'path is', 'paths are')} named like documents, but symbolic "
+            f"links or submodules, which are not read: {format_some(unsupported)}",
         )
     if unnameable:
         escaped = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable]
@@ -146,9 +146,9 @@ def _check_contents(
     recoverable: dict[str, str] = {}
     pointers: list[str] = []
     limit = snapshot.config.limits.document_bytes
-    for done, (path, blob) in enumerate(snapshot.documents.items()):
-        if progress is not None and done % 50 == 0:
-            progress(done, len(snapshot.documents), "Reading documents")
+    for checked_count, (path, blob) in enumerate(snapshot.documents.items()):
+        if progress is not None and checked_count % 50 == 0:
+            progress(checked_count, len(snapshot.documents), "Reading documents")
         try:
             if snapshot.git.blob_size(blob) > limit:
                 large.append(path)

@@ -136,13 +136,13 @@ def _sweep_index(index: SearchIndex) -> str | None:
     return "removed leftover files from the index's folder" if index.sweep() else None
 
 
-def _find_orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Iterator[Finding]:
+def _find_orphans(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
     """Yield index folders of this user that no index is known to use."""
     from index.storage.location import index_name
 
     branch = "x"
     suffix = index_name(schema, branch).removeprefix(f"{schema}-{branch}")
-    used = {own, *(index_name(schema, name) for name in workspace.git.branches())}
+    used = {own_name, *(index_name(schema, name) for name in workspace.git.branches())}
     unused = [
         entry.name
         for entry in sorted(parent.iterdir())

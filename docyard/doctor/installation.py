@@ -91,18 +91,18 @@ class Installation:
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "inject", self.prefix.name, *requirements])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
-            return self._uv_command([*self.required, *requirements])
-        return self._pip_command([f"{NAME}[{extra}]"])
+            return self._build_uv_command([*self.required, *requirements])
+        return self._build_pip_command([f"{NAME}[{extra}]"])
 
     def repair_command(self, requirement: str) -> str:
         """Return the command that installs a required version of a library."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "runpip", self.prefix.name, "install", requirement])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
-            return self._uv_command([*self.required, requirement])
-        return self._pip_command([requirement])
+            return self._build_uv_command([*self.required, requirement])
+        return self._build_pip_command([requirement])
 
-    def _pip_command(self, packages: list[str]) -> str:
+    def _build_pip_command(self, packages: list[str]) -> str:
         if self.installer is Installer.UV_PIP:
             return shlex.join(["uv", "pip", "install", "--python", str(self.executable), *packages])
         if find_spec("pip") is None:
@@ -113,7 +113,7 @@ class Installation:
             [_find_python_command(self.executable), "-m", "pip", "install", *options, *packages]
         )
 
-    def _uv_command(self, packages: Iterable[str]) -> str:
+    def _build_uv_command(self, packages: Iterable[str]) -> str:
         """Return the `uv tool install` command with all packages: it removes packages that are not named."""
         options = [part for package in dict.fromkeys(packages) for part in ("--with", package)]
         if self.installer is Installer.UVX:
@@ -194,30 +194,30 @@ def _find_source(prefix: Path, name: str = NAME) -> str:
 
 
 def _read_uv_receipt(prefix: Path, executable: Path, source: str) -> Installation:
-    """Read the receipt of `uv tool install`: the packages that the user named, to name them again."""
+    """Return the installation in the receipt of `uv tool install`, with the packages that the user named."""
     try:
         receipt = tomllib.loads((prefix / _UV_RECEIPT).read_text(encoding="utf-8"))["tool"]
         entries = [entry for entry in receipt["requirements"] if isinstance(entry, dict)]
     except (OSError, ValueError, LookupError, TypeError):
         return Installation(Installer.UV_TOOL, prefix, executable, source)
-    own: list[Mapping[str, Any]] = []
-    others: list[str] = []
+    own_entries: list[Mapping[str, Any]] = []
+    other_packages: list[str] = []
     for entry in entries:
-        if entry.get("name") == NAME and not own:
-            own.append(entry)
+        if entry.get("name") == NAME and not own_entries:
+            own_entries.append(entry)
         else:
-            others.append(_parse_receipt_entry(entry, prefix))
+            other_packages.append(_parse_receipt_entry(entry, prefix))
     version = receipt.get("python")
-    if own and source == NAME:
-        source = _parse_receipt_entry(own[0], prefix)
-    elif own and own[0].get("extras"):
-        source = source.replace(NAME, f"{NAME}[{','.join(own[0]['extras'])}]", 1)
+    if own_entries and source == NAME:
+        source = _parse_receipt_entry(own_entries[0], prefix)
+    elif own_entries and own_entries[0].get("extras"):
+        source = source.replace(NAME, f"{NAME}[{','.join(own_entries[0]['extras'])}]", 1)
     return Installation(
         Installer.UV_TOOL,
         prefix,
         executable,
         source,
-        tuple(others),
+        tuple(other_packages),
         version if isinstance(version, str) else None,
     )
 

@@ -109,10 +109,10 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
             f'echo "ref: refs/heads/{_guess_head_branch(git)}" > {_format_git_folder(git.git_dir)}/HEAD',
             subject="HEAD",
         )
-    yield from (_check_torn_branch(git, torn) for torn in find_torn_refs(git, broken))
-    pruned = list(find_pruned_branches(git, workspace.branch))
-    yield from _check_pruned_branches(workspace, pruned, open_writable)
-    if not any(branch.branch == workspace.branch and branch.can_rebuild for branch in pruned):
+    yield from (_check_torn_branch(git, torn_ref) for torn_ref in find_torn_refs(git, broken))
+    pruned_branches = list(find_pruned_branches(git, workspace.branch))
+    yield from _check_pruned_branches(workspace, pruned_branches, open_writable)
+    if not any(branch.branch == workspace.branch and branch.can_rebuild for branch in pruned_branches):
         yield from _check_served_commit(workspace, broken)
     yield from _check_set_aside(git.common_dir)
 
@@ -143,23 +143,23 @@ def _check_pruned_branches(
     workspace: Workspace, branches: Sequence[PrunedBranch], open_writable: Callable[[], Workspace]
 ) -> Iterator[Finding]:
     """Yield branches whose objects are missing; the served branch only if some can be restored."""
-    for pruned in branches:
-        is_served = pruned.branch == workspace.branch
-        name = "the served commit" if is_served else f"the branch {pruned.branch}"
-        first = pruned.missing[0]
-        more = f" and {len(pruned.missing) - 1:,} more" if len(pruned.missing) > 1 else ""
+    for pruned_branch in branches:
+        is_served = pruned_branch.branch == workspace.branch
+        name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
+        first = pruned_branch.missing[0]
+        more = f" and {len(pruned_branch.missing) - 1:,} more" if len(pruned_branch.missing) > 1 else ""
         message = f"{name} is incomplete: the {first.kind} {first.id[:12]} is missing or broken{more}"
-        if pruned.can_rebuild:
+        if pruned_branch.can_rebuild:
             yield Finding(
                 Severity.ERROR,
                 AREA,
                 message,
                 FIX_COMMAND,
-                partial(_rebuild_branch, open_writable, pruned),
+                partial(_rebuild_branch, open_writable, pruned_branch),
                 subject=first.id,
             )
         elif not is_served:
-            fix = FROM_A_CLONE + _format_reset_command(workspace.git, pruned.branch)
+            fix = FROM_A_CLONE + _format_reset_command(workspace.git, pruned_branch.branch)
             yield Finding(Severity.ERROR, AREA, message, fix, subject=first.id)
 
 
@@ -202,12 +202,12 @@ def _check_served_commit(workspace: Workspace, broken: tuple[str, ...]) -> Itera
                 pass
     except DamagedRepository as error:
         id = str(error.details.get("id"))
-        back = _format_reset_command(git, branch, broken) if branch is not None else ""
+        reset_command = _format_reset_command(git, branch, broken) if branch is not None else ""
         yield Finding(
             Severity.ERROR,
             AREA,
             f"the served commit is incomplete: the object {id[:12]} is missing or broken",
-            f"{FROM_A_CLONE}{back}",
+            f"{FROM_A_CLONE}{reset_command}",
             subject=id,
         )
 
@@ -216,16 +216,16 @@ def _format_reset_command(git: GitReader, branch: str, broken: tuple[str, ...] =
     """Return the command that moves a branch back to the last intact commit of its reflog."""
     from workspace.publishing.repair import find_last_whole_commit
 
-    intact = find_last_whole_commit(git, branch, broken).commit
-    if intact is None:
+    intact_commit = find_last_whole_commit(git, branch, broken).commit
+    if intact_commit is None:
         return ""
-    return f"; or git update-ref refs/heads/{branch} {intact[:12]}, the last intact commit"
+    return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"
 
 
 def _check_set_aside(common_dir: Path) -> Iterator[Finding]:
     from workspace.publishing.repair import BROKEN_REFS
 
-    for name, one, many in (
+    for name, singular, plural in (
         (BROKEN_OBJECTS, "broken object was", "broken objects were"),
         (BROKEN_REFS, "damaged branch file was", "damaged branch files were"),
     ):
@@ -235,7 +235,7 @@ def _check_set_aside(common_dir: Path) -> Iterator[Finding]:
             yield Finding(
                 Severity.NOTE,
                 AREA,
-                f"{format_count(names, one, many)} set aside in {name} of the Git folder; "
+                f"{format_count(names, singular, plural)} set aside in {name} of the Git folder; "
                 "docyard does not use it",
                 f'to delete it: rm -r "$(git rev-parse --git-common-dir)/{name}"',
             )
@@ -261,11 +261,11 @@ def _format_git_folder(git_dir: Path) -> str:
 def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
     from workspace.publishing.repair import set_aside_objects
 
-    moved = set_aside_objects(common_dir, ids)
-    if not moved:
+    moved_ids = set_aside_objects(common_dir, ids)
+    if not moved_ids:
         return None
     return (
-        f"set {format_count(moved, 'broken object', 'broken objects')} aside in "
+        f"set {format_count(moved_ids, 'broken object', 'broken objects')} aside in "
         f"{BROKEN_OBJECTS} of the Git folder"
     )
 

@@ -219,8 +219,8 @@ def read_case(file: str, record: Record) -> Case | list[Problem]:
 def _check_field_names(fields: Mapping[str, object]) -> Iterator[str]:
     for name in fields:
         if name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(FIELDS)}"
+            nearest = difflib.get_close_matches(name, FIELDS, n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"the fields are {', '.join(FIELDS)}"
             yield f"there is no field '{name[:50]}': {hint}"
 
 
@@ -253,8 +253,8 @@ class _Fields:
 
     def expected(self) -> Mapping[str, int]:
         grades: dict[str, int] = {}
-        named = [name for name in _EXPECTED if self._fields.get(name) is not None]
-        for name in named:
+        given_names = [name for name in _EXPECTED if self._fields.get(name) is not None]
+        for name in given_names:
             try:
                 graded = _parse_grades(self._fields[name])
             except _InvalidField as error:
@@ -263,7 +263,7 @@ class _Fields:
             repeated = [address for address in graded if address in grades]
             self._problems.extend(f"'{address}' is expected twice" for address in repeated)
             grades |= graded
-        if not named:
+        if not given_names:
             self._problems.append("there is no `expected`")
         elif not any(grade > 0 for grade in grades.values()):
             self._problems.append("`expected` must have an address with a grade above 0")
@@ -308,7 +308,7 @@ class Judgement(NamedTuple):
 
 def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
     """Yield judgements line by line; a second judgement of a document for one query is a problem."""
-    seen: dict[tuple[str, str], int] = {}
+    first_lines: dict[tuple[str, str], int] = {}
     for number, line in split_lines(text):
         columns = [cell.strip() for cell in line.split("\t")] if "\t" in line.strip() else line.split()
         if len(columns) not in (3, 4) or not all(columns):
@@ -320,7 +320,7 @@ def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
         except ValueError:
             yield Problem(file, number, f"the grade must be a whole number (got '{grade[:50]}')")
             continue
-        first = seen.setdefault((query, document), number)
+        first = first_lines.setdefault((query, document), number)
         if first == number:
             yield judgement
         else:
@@ -329,7 +329,7 @@ def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
 
 def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
     """Yield queries as records with `id` and `query`, from either format; a repeated id is a problem."""
-    seen: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     is_jsonl = Path(file).suffix.lower() == ".jsonl"
     for item in (read_jsonl if is_jsonl else _read_tsv)(file, text):
         if isinstance(item, Problem):
@@ -340,7 +340,7 @@ def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
             yield Problem(file, item.line, "there is no `id`")
         elif query is None:
             yield Problem(file, item.line, "there is no `text`")
-        elif (first := seen.setdefault(str(name), item.line)) != item.line:
+        elif (first := first_lines.setdefault(str(name), item.line)) != item.line:
             yield Problem(file, item.line, f"the id '{name}' is repeated, first on line {first}")
         else:
             extra = {key: item.fields[key] for key in _QUERY_FIELDS if key in item.fields}
@@ -352,9 +352,9 @@ def join_judgements(
 ) -> Iterator[Case | Problem]:
     """Yield a case for each judged query, in the order of the queries."""
     expected: dict[str, dict[str, int]] = {}
-    known = {query.fields["id"] for query in queries}
+    query_ids = {query.fields["id"] for query in queries}
     for judgement in judgements:
-        if judgement.query in known:
+        if judgement.query in query_ids:
             expected.setdefault(judgement.query, {})[judgement.document] = judgement.grade
         else:
             yield Problem(file, judgement.line, f"there is no query '{judgement.query}' in {queries_file}")
@@ -441,9 +441,9 @@ def _read_judged(file: Path, queries: Path) -> Iterator[Case | Problem]:
 
 def _find_repeated_ids(cases: Iterable[Case]) -> Iterator[Problem]:
     """Yield a problem for each repeated id; a comparison with another run needs unique ids."""
-    seen: dict[str, Case] = {}
+    first_cases: dict[str, Case] = {}
     for case in cases:
-        first = seen.setdefault(case.id, case)
+        first = first_cases.setdefault(case.id, case)
         if first is not case:
             position = f"{first.file}:{first.line}"
             yield Problem(case.file, case.line, f"'{case.id[:100]}' is also in {position}: give each an `id`")

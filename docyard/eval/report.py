@@ -54,7 +54,7 @@ def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float
 def compute_latency(outcomes: Iterable[Outcome]) -> Latency | None:
     """Return the search times; None if no search succeeded."""
     times = sorted(outcome.ms for outcome in outcomes if outcome.ms is not None)
-    return Latency(_percentile(times, 0.5), _percentile(times, 0.95)) if times else None
+    return Latency(_compute_percentile(times, 0.5), _compute_percentile(times, 0.95)) if times else None
 
 
 def count_without_hits(outcomes: Iterable[Outcome]) -> int:
@@ -87,7 +87,7 @@ def _build_row(level: str, category: str | None, outcomes: Iterable[Outcome]) ->
     )
 
 
-def _percentile(times: Sequence[float], share: float) -> float:
+def _compute_percentile(times: Sequence[float], share: float) -> float:
     """Return the percentile of sorted times by the nearest-rank method; `share` is between 0 and 1."""
     return times[max(0, math.ceil(share * len(times)) - 1)]
 
@@ -141,9 +141,9 @@ def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
 
 
 def _pair_cases(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
-    known = {outcome.id: outcome for outcome in earlier.cases}
+    earlier_outcomes = {outcome.id: outcome for outcome in earlier.cases}
     for current in run.cases:
-        match = known.get(current.id)
+        match = earlier_outcomes.get(current.id)
         if match is not None and match.digest == current.digest:
             yield CasePair(match, current)
 

@@ -22,29 +22,33 @@ def open_forge(
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
-    place = find_forge_repository(workspace, access)
-    return None if place is None else create_forge(place, patience)
+    repository = find_forge_repository(workspace, access)
+    return None if repository is None else create_forge(repository, patience)
 
 
 def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRepository | None:
     """Return the host and repository of a workspace's forge. Raises what `open_forge` raises."""
     settings = workspace.snapshot().config.forge
-    return None if settings is None else resolve_forge_repository(_address(workspace), settings.kind, access)
+    return (
+        None
+        if settings is None
+        else resolve_forge_repository(_resolve_remote_url(workspace), settings.kind, access)
+    )
 
 
-def _address(workspace: Workspace) -> RemoteUrl:
-    """Return the remote's push URL after Git's `insteadOf`; the original URL if that yields a folder.
+def _resolve_remote_url(workspace: Workspace) -> RemoteUrl:
+    """Return the remote's push URL after Git's `insteadOf`; the original URL if the result is a folder.
 
     A folder, such as a mirror, has no forge.
     """
     url = select_remote(workspace).push_url
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:
-        found = remotes.address(url)
-    if found.transport is Transport.FILE:
+        address = remotes.address(url)
+    if address.transport is Transport.FILE:
         from workspace.git.remotes.url import parse_remote_url
 
         return parse_remote_url(url)
-    return found
+    return address
 
 
 def create_forge(place: ForgeRepository, patience: TransportLimits | None = None) -> Forge:

@@ -155,10 +155,10 @@ def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
 def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
     """Return the path of a webhook's repository, such as `owner/name`."""
     if forge == "gitlab":
-        found = _object(data, "project").get("path_with_namespace")
+        path = _get_object(data, "project").get("path_with_namespace")
     else:
-        found = _object(data, "repository").get("full_name")
-    return found if isinstance(found, str) and 0 < len(found) <= _MAX_CHARS else None
+        path = _get_object(data, "repository").get("full_name")
+    return path if isinstance(path, str) and 0 < len(path) <= _MAX_CHARS else None
 
 
 def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope | None:
@@ -170,19 +170,21 @@ def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope |
     if forge == "gitlab":
         if event not in _REQUESTS:
             return None
-        own = _object(data, "object_attributes" if event == "Merge Request Hook" else "merge_request")
-        return _named(own.get("source_branch"), own.get("iid"))
+        request = _get_object(data, "object_attributes" if event == "Merge Request Hook" else "merge_request")
+        return _build_scope(request.get("source_branch"), request.get("iid"))
     if event.startswith("pull_request"):
-        own = _object(data, "pull_request")
-        return _named(_object(own, "head").get("ref"), own.get("number") or data.get("number"))
+        request = _get_object(data, "pull_request")
+        return _build_scope(
+            _get_object(request, "head").get("ref"), request.get("number") or data.get("number")
+        )
     if event == "issue_comment":
-        issue = _object(data, "issue")
+        issue = _get_object(data, "issue")
         is_request = isinstance(issue.get("pull_request"), dict) or data.get("is_pull") is True
-        return _named(None, issue.get("number")) if is_request else None
+        return _build_scope(None, issue.get("number")) if is_request else None
     return None
 
 
-def _named(branch: object, number: object) -> EventScope | None:
+def _build_scope(branch: object, number: object) -> EventScope | None:
     if isinstance(branch, str) and 0 < len(branch) <= _MAX_CHARS:
         return EventScope(branches=(branch,))
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**12:
@@ -190,6 +192,6 @@ def _named(branch: object, number: object) -> EventScope | None:
     return None
 
 
-def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
+def _get_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = data.get(name)
+    return value if isinstance(value, dict) else {}

@@ -52,22 +52,24 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
 
     Raises NotAForge, NoForgeToken.
     """
-    base = _check_url(access.url) if access.url else _base_url(address)
+    base = _check_url(access.url) if access.url else _get_base_url(address)
     parts = urlsplit(base)
     host = parts.hostname or ""
-    found = FORGES_BY_HOST.get(host, kind)
-    if found is None:
+    forge_kind = FORGES_BY_HOST.get(host, kind)
+    if forge_kind is None:
         raise NotAForge(
             f"the kind of the forge {host} is unknown",
             fix='Set it in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
             host=host,
         )
-    api = _PUBLIC_API.get(host, base + _API[found])
-    segments = _path_segments(address, parts.path, max_count=_MAX_SEGMENTS if found == "gitlab" else 2)
+    api = _PUBLIC_API.get(host, base + _API[forge_kind])
+    segments = _parse_path_segments(
+        address, parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
+    )
     token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
-    return ForgeRepository(found, parts.netloc, api, segments, token)
+    return ForgeRepository(forge_kind, parts.netloc, api, segments, token)
 
 
 def _check_url(url: str) -> str:
@@ -85,7 +87,7 @@ def _check_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _base_url(address: RemoteUrl) -> str:
+def _get_base_url(address: RemoteUrl) -> str:
     """Return the web URL of the host of a remote. Raises NotAForge if a token may not be sent to it."""
     if address.transport is Transport.SSH:
         # The port is SSH's, and not that of the web server.
@@ -100,11 +102,11 @@ def _base_url(address: RemoteUrl) -> str:
     )
 
 
-def _path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
+def _parse_path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
-        found = _SCP.fullmatch(address.url)
-        path = found[1] if found else ""
+        match = _SCP.fullmatch(address.url)
+        path = match[1] if match else ""
     else:
         path = urlsplit(address.url).path
     path = f"/{unquote(path).strip('/')}"

@@ -29,30 +29,32 @@ class Gitea(PullsApi):
     _comments_page: ClassVar[dict[str, Any]] = {}  # this list has no pages and no limit
 
     def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
-        marks = {"Authorization": f"token {place.token}", "Accept": "application/json"}
-        super().__init__(place, patience, marks)
+        headers = {"Authorization": f"token {place.token}", "Accept": "application/json"}
+        super().__init__(place, patience, headers)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else one that has ended.
 
-        The query by both branches returns one pull request, which may have ended; old versions lack this
-        query. Not every version filters a list by branch, so the open pull requests are searched.
+        The query by both branches returns one pull request, which may have ended. Old versions lack this
+        query, and not every version filters a list by branch, so the open pull requests are searched too.
         """
-        ends = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
+        branches = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
         try:
-            found = select_best([self._one(self._http.get(f"{self._repo}/pulls/{ends}"))], branch, target)
+            request = select_best(
+                [self._one(self._http.get(f"{self._repo}/pulls/{branches}"))], branch, target
+            )
         except ForgeNotFound:
-            found = None
-        if found is not None and found.state == "open":
-            return found
-        return select_best(self.list_open(target), branch, target) or found
+            request = None
+        if request is not None and request.state == "open":
+            return request
+        return select_best(self.list_open(target), branch, target) or request
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first, of the last 1,000."""
-        listed = self._http.pages(f"{self._repo}/pulls", state="open", sort="recentupdate", limit=_PAGE)
-        own = (Fields(TITLE, one) for one in listed)
-        found = (self._pull_request(one) for one in own if not _is_of_fork(one))
-        return tuple(one for one in found if one.target == target)
+        items = self._http.pages(f"{self._repo}/pulls", state="open", sort="recentupdate", limit=_PAGE)
+        all_fields = (Fields(TITLE, item) for item in items)
+        requests = (self._pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
+        return tuple(request for request in requests if request.target == target)
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.flag("merged") is True

@@ -29,12 +29,12 @@ class GitHub(PullsApi):
     _comments_page = _page
 
     def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
-        marks = {
+        headers = {
             "Authorization": f"Bearer {place.token}",
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
         }
-        super().__init__(place, patience, marks)
+        super().__init__(place, patience, headers)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else the one that was changed last."""
@@ -46,11 +46,11 @@ class GitHub(PullsApi):
 
     def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"sort": "updated", "direction": "desc"}
-        listed = self._http.pages(
+        entries = self._http.pages(
             f"{self._repo}/pulls", state=state, base=target, per_page=_PAGE, **order, **query
         )
-        own = (Fields(TITLE, one) for one in listed)
-        return (self._pull_request(one) for one in own if not _is_of_fork(one))
+        all_fields = (Fields(TITLE, item) for item in entries)
+        return (self._pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.has("merged_at")

@@ -1,6 +1,6 @@
 """Merge requests of GitLab (REST API v4).
 
-GitLab has no list of reviews. Two lists contain the current approvals and requests for changes; the time and
+GitLab has no list of reviews. Two lists contain the current approvals and requests for changes. The time and
 the id of each come from the note that GitLab writes about it. GitLab does not report the reviewed commit.
 Versions before 16.9 have no requests for changes.
 """
@@ -45,8 +45,8 @@ class GitLab:
 
     def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
         self._requests = f"/projects/{quote('/'.join(place.segments), safe='')}/merge_requests"
-        marks = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
-        self._http = ForgeTransport(TITLE, place.api, marks, place.token, patience)
+        headers = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
+        self._http = ForgeTransport(TITLE, place.api, headers, place.token, patience)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -64,11 +64,11 @@ class GitLab:
         """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
         body = {
             "title": new.title,
-            "description": _without_commands(new.body),
+            "description": _escape_commands(new.body),
             "source_branch": new.head_branch,
             "target_branch": new.target,
         }
-        return self._one(self._http.send("POST", self._requests, body))
+        return self._parse_response(self._http.send("POST", self._requests, body))
 
     def update(
         self,
@@ -79,28 +79,28 @@ class GitLab:
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
         """Change the given fields, without a change to the same state. Raises ForgeRefused."""
-        given: dict[str, str] = {}
+        changes: dict[str, str] = {}
         if title is not None:
-            given["title"] = title
+            changes["title"] = title
         if body is not None:
-            given["description"] = _without_commands(body)
+            changes["description"] = _escape_commands(body)
         if state is not None and self.get(number).state != state:
-            given["state_event"] = _EVENTS[state]
-        if not given:
+            changes["state_event"] = _EVENTS[state]
+        if not changes:
             return self.get(number)
-        return self._one(self._http.send("PUT", self._path(number), given, repeats=True))
+        return self._parse_response(self._http.send("PUT", self._build_path(number), changes, repeats=True))
 
     def get(self, number: int) -> PullRequest:
         """Return the current merge request. Raises ForgeNotFound."""
-        return self._one(self._http.get(self._path(number)))
+        return self._parse_response(self._http.get(self._build_path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the current approvals and requests for changes, the oldest first."""
-        one = Fields(TITLE, self._http.get(self._path(number)))
-        deciders = [*self._approvers(number), *self._requesters(number)]
-        notes = self._notes(number) if deciders else []
-        found = [_review(one, verdict, user, entry, notes) for verdict, user, entry in deciders]
-        return tuple(sorted(found, key=lambda review: review.time))
+        request = Fields(TITLE, self._http.get(self._build_path(number)))
+        deciders = [*self._list_approvers(number), *self._list_requesters(number)]
+        notes = self._read_notes(number) if deciders else []
+        decisions = [_build_review(request, verdict, user, entry, notes) for verdict, user, entry in deciders]
+        return tuple(sorted(decisions, key=lambda review: review.time))
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first, without internal notes."""
@@ -112,7 +112,7 @@ class GitLab:
                 time=note.time("created_at"),
                 url="",
             )
-            for note in self._notes(number)
+            for note in self._read_notes(number)
             if not note.flag("system")
             and not note.flag("internal")
             and not note.flag("confidential")
@@ -121,7 +121,7 @@ class GitLab:
 
     def comment(self, number: int, text: str) -> None:
         """Add a comment."""
-        self._http.send("POST", f"{self._path(number)}/notes", {"body": _without_commands(text)})
+        self._http.send("POST", f"{self._build_path(number)}/notes", {"body": _escape_commands(text)})
 
     def close(self, number: int) -> PullRequest:
         """Close a merge request."""
@@ -129,43 +129,43 @@ class GitLab:
 
     def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"order_by": "updated_at", "sort": "desc"}
-        listed = self._http.pages(
+        items = self._http.pages(
             self._requests, state=state, scope="all", target_branch=target, per_page=_PAGE, **order, **query
         )
-        own = (Fields(TITLE, one) for one in listed)
-        return (_pull_request(one) for one in own if not _is_of_fork(one))
+        all_fields = (Fields(TITLE, item) for item in items)
+        return (_parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
 
-    def _path(self, number: int) -> str:
+    def _build_path(self, number: int) -> str:
         return f"{self._requests}/{number}"
 
-    def _one(self, data: object) -> PullRequest:
-        return _pull_request(Fields(TITLE, data))
+    def _parse_response(self, data: object) -> PullRequest:
+        return _parse_pull_request(Fields(TITLE, data))
 
-    def _notes(self, number: int) -> list[Fields]:
-        listed = self._http.pages(
-            f"{self._path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE
+    def _read_notes(self, number: int) -> list[Fields]:
+        items = self._http.pages(
+            f"{self._build_path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE
         )
-        return [Fields(TITLE, one) for one in listed]
+        return [Fields(TITLE, item) for item in items]
 
-    def _approvers(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+    def _list_approvers(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
         try:
-            found = Fields(TITLE, self._http.get(f"{self._path(number)}/approvals"))
+            approvals = Fields(TITLE, self._http.get(f"{self._build_path(number)}/approvals"))
         except (ForgeNotFound, ForgeDenied):  # an edition without approvals
             return
-        for one in found.nested_list("approved_by"):
-            yield "approved", one.nested("user"), one
+        for entry in approvals.nested_list("approved_by"):
+            yield "approved", entry.nested("user"), entry
 
-    def _requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
+    def _list_requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
         try:
-            found = self._http.pages(f"{self._path(number)}/reviewers", per_page=_PAGE)
+            reviewers = self._http.pages(f"{self._build_path(number)}/reviewers", per_page=_PAGE)
         except (ForgeNotFound, ForgeDenied):  # a version without reviewers
             return
-        for one in (Fields(TITLE, data) for data in found):
-            if one.has("state") and one.line("state") == "requested_changes":
-                yield "changes_requested", one.nested("user"), one
+        for entry in (Fields(TITLE, data) for data in reviewers):
+            if entry.has("state") and entry.line("state") == "requested_changes":
+                yield "changes_requested", entry.nested("user"), entry
 
 
-def _without_commands(text: str) -> str:
+def _escape_commands(text: str) -> str:
     """Return a text in which no line is a quick action (`/merge`, `/close`), which GitLab would execute."""
     return _COMMAND.sub(r"\1\\/", text)
 
@@ -176,7 +176,7 @@ def _is_of_fork(fields: Fields) -> bool:
     return fields.number("source_project_id") != fields.number("target_project_id")
 
 
-def _pull_request(fields: Fields) -> PullRequest:
+def _parse_pull_request(fields: Fields) -> PullRequest:
     state = _STATES.get(fields.line("state"), "closed")
     merge_sha = fields.sha("merge_commit_sha") or fields.sha("squash_commit_sha") or fields.sha("sha")
     return PullRequest(
@@ -190,22 +190,22 @@ def _pull_request(fields: Fields) -> PullRequest:
         target=fields.line("target_branch"),
         # A fast-forward creates no merge commit: the target moved to the last commit.
         merge_sha=merge_sha if state == "merged" else None,
-        mergeable=_mergeable(fields) if state == "open" else None,
+        mergeable=_is_mergeable(fields) if state == "open" else None,
         author=fields.name_of("author", "username"),
         updated=fields.time("updated_at"),
         ended=fields.optional_time("merged_at") or fields.optional_time("closed_at"),
     )
 
 
-def _mergeable(fields: Fields) -> bool | None:
-    """Return True if the branches can be merged; missing approvals do not count."""
+def _is_mergeable(fields: Fields) -> bool | None:
+    """Return True if the branches can be merged, without regard to approvals; None while GitLab checks."""
     if fields.flag("has_conflicts"):
         return False
     status = fields.line("merge_status") if fields.has("merge_status") else "unchecked"
     return None if status in _CHECKING_STATES else status == "can_be_merged"
 
 
-def _review(
+def _build_review(
     request: Fields, verdict: ReviewVerdict, user: Fields, entry: Fields, notes: list[Fields]
 ) -> ForgeReview:
     """Return a verdict with the id and time of its last note, else with the time of its list entry."""

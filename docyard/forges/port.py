@@ -79,7 +79,7 @@ class Forge(Protocol):
 
     @property
     def name(self) -> str:
-        """`github`, `gitlab` or `gitea`."""
+        """Return `github`, `gitlab` or `gitea`."""
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else one that has ended, else None."""
@@ -124,5 +124,7 @@ def select_best(found: Iterable[PullRequest], branch: str, target: str) -> PullR
 
     A forge ignores an unknown filter, so the list is filtered again.
     """
-    own = [one for one in found if one.is_of(branch, target)]
-    return next((one for one in own if one.state == "open"), own[0] if own else None)
+    requests = [request for request in found if request.is_of(branch, target)]
+    return next(
+        (request for request in requests if request.state == "open"), requests[0] if requests else None
+    )

@@ -34,14 +34,14 @@ def build_announcer(
             from docyard.forges.choice import open_forge
             from docyard.forges.pull_requests import open_pull_request
 
-            found = open_forge(workspace, forge_access())
-            if found is None:
+            client = open_forge(workspace, forge_access())
+            if client is None:
                 return None
-            forge = found.name
+            forge = client.name
             try:
-                opened = open_pull_request(workspace, proposal, found, access())
+                opened = open_pull_request(workspace, proposal, client, access())
             finally:
-                found.close_connections()
+                client.close_connections()
         except WorkspaceError as error:
             return PullRequestReport(forge, error=PullRequestFailed(error))
         except OSError as error:
@@ -54,8 +54,8 @@ def build_announcer(
 def _describe_opened(forge: str, opened: OpenedPullRequest) -> PullRequestReport:
     from workspace.proposals.actions.actions import PullRequestReport
 
-    one = opened.pull_request
-    return PullRequestReport(forge, one.number, one.url, opened.is_new, None, opened.send_error)
+    request = opened.pull_request
+    return PullRequestReport(forge, request.number, request.url, opened.is_new, None, opened.send_error)
 
 
 def _describe_failure(error: OSError) -> WorkspaceError:

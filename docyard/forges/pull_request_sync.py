@@ -1,9 +1,9 @@
 """Import of a pull request's reviews, comments and state into its proposal.
 
-The branch identifies the pull request of a proposal, and the idempotency keys of events identify imported
-reviews and comments, so no further state is stored. A merge is detected in the target's commits. After a
-squash or a rebase the target has no commit of the proposal, so the proposal is closed with a comment that
-names the forge's commit.
+No further state is stored: the branch identifies the pull request of a proposal, and the idempotency keys of
+events identify imported reviews and comments. A merge is detected in the target's commits. After a squash or
+a rebase the target has no commit of the proposal. The proposal is then closed with a comment that names the
+forge's commit.
 
 A few open proposals are looked up one by one. For many, one call lists the open pull requests. A proposal
 that is not in the list has a closed pull request, or none: it is looked up once, and again after ten minutes.
@@ -54,10 +54,10 @@ class PullRequestFinder:
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
         """Return the open pull requests by branch; None for few open proposals."""
-        if sum(one.is_open for one in proposals) < MIN_OPEN_FOR_LIST:
+        if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_FOR_LIST:
             return None
         target = proposals[0].content.target
-        return {one.head_branch: one for one in reversed(forge.list_open(target))}
+        return {request.head_branch: request for request in reversed(forge.list_open(target))}
 
     def find(
         self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
@@ -69,9 +69,9 @@ class PullRequestFinder:
         if branch in listed:
             self._ended.pop(branch, None)
             return listed[branch]
-        ended = self._ended.get(branch)
-        if ended is not None and self._clock() < ended.until:
-            return ended.request
+        cached = self._ended.get(branch)
+        if cached is not None and self._clock() < cached.until:
+            return cached.request
         request = forge.find(branch, target)
         if request is None or request.state != "open":
             if len(self._ended) >= _CACHE_SIZE:
@@ -94,9 +94,9 @@ class PullRequestOutcome(NamedTuple):
     """The result of checking one pull request.
 
     `reviews` and `comments` count the imported ones. `done` contains "closed" and "reopened" for the
-    proposal, and "closed_there" for the pull request. `waits` is the reason for remaining work: "conflict" on
-    the forge, "not_fetched" if the forge's merge is not in the local target yet, or "gone_on" if the forge
-    merged without the last local commits.
+    proposal, and "closed_there" for the pull request. `waits` is the reason for remaining work. It is
+    "conflict" for a conflict on the forge. It is "not_fetched" if the forge's merge is not in the local
+    target yet, and "gone_on" if the forge merged without the last local commits.
     """
 
     proposal: str
@@ -124,10 +124,10 @@ class ForgeRound(NamedTuple):
     @property
     def wrote_events(self) -> bool:
         """Return True if events were written here that the remote does not have yet."""
-        return any(one.wrote_events for one in self.pull_requests)
+        return any(outcome.wrote_events for outcome in self.pull_requests)
 
 
-class _Seen(NamedTuple):
+class _CachedState(NamedTuple):
     updated: datetime
     head: str
     conflict: bool
@@ -140,7 +140,7 @@ class PullRequestFollower:
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
         self._workspace = workspace
         self._clock = clock
-        self._seen: dict[int, _Seen] = {}
+        self._seen: dict[int, _CachedState] = {}
         self._finding = PullRequestFinder(clock)
         self._settled: set[tuple[str, ProposalState]] = set()
 
@@ -160,19 +160,19 @@ class PullRequestFollower:
         Errors of a forge or a proposal are not raised: `error` is the first one. A failure of one proposal
         does not affect the others; a failure of the whole forge ends the round.
         """
-        found: list[PullRequestOutcome] = []
+        outcomes: list[PullRequestOutcome] = []
         error: WorkspaceError | None = None
         try:
-            named = set(branches or ())
+            selected_branches = set(branches or ())
             if branches is not None or numbers:
-                named |= set(self._branches_of(forge, numbers))
+                selected_branches |= set(self._list_branches(forge, numbers))
             is_all = branches is None and not numbers
-            proposals = list(self._proposals(None if is_all else named))
-            listed = self._finding.list_open(forge, proposals) if is_all else None
+            proposals = list(self._list_proposals(None if is_all else selected_branches))
+            open_requests = self._finding.list_open(forge, proposals) if is_all else None
             for proposal in proposals:
                 try:
                     outcome = self._check_proposal(
-                        forge, remote, proposal, listed, pushed=pushed, is_named=not is_all
+                        forge, remote, proposal, open_requests, pushed=pushed, is_named=not is_all
                     )
                 except WorkspaceError as reason:
                     if is_forge_wide(reason):
@@ -180,37 +180,40 @@ class PullRequestFollower:
                     error = error or reason
                     continue
                 if outcome is not None:
-                    found.append(outcome)
+                    outcomes.append(outcome)
         except WorkspaceError as reason:
             error = error or reason
-        return ForgeRound(forge.name, tuple(found), error)
+        return ForgeRound(forge.name, tuple(outcomes), error)
 
-    def _branches_of(self, forge: Forge, numbers: Collection[int]) -> Iterator[str]:
+    def _list_branches(self, forge: Forge, numbers: Collection[int]) -> Iterator[str]:
         for number in numbers:
             try:
                 yield forge.get(number).head_branch
             except ForgeNotFound:
                 continue  # an issue, or one that was deleted
 
-    def _proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
+    def _list_proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
         """Yield the proposals that may have a pull request, the newest first."""
         served = self._workspace.branch
         since = datetime.now(UTC) - timedelta(days=MAX_ENDED_AGE_DAYS)
-        live = ended = 0
-        for one in self._workspace.proposal_actions().list_all():
-            if one.content.target != served or one.content.submitted_commit is None:
+        open_count = ended_count = 0
+        for proposal in self._workspace.proposal_actions().list_all():
+            if proposal.content.target != served or proposal.content.submitted_commit is None:
                 continue
             if branches is not None:
-                if one.content.branch in branches:
-                    yield one
-            elif one.is_open:
-                live += 1
-                if live <= MAX_OPEN_CHECKED:
-                    yield one
-            elif one.state is not ProposalState.GONE and (one.id, one.state) not in self._settled:
-                ended += one.content.updated_at >= since
-                if one.content.updated_at >= since and ended <= MAX_ENDED_CHECKED:
-                    yield one
+                if proposal.content.branch in branches:
+                    yield proposal
+            elif proposal.is_open:
+                open_count += 1
+                if open_count <= MAX_OPEN_CHECKED:
+                    yield proposal
+            elif (
+                proposal.state is not ProposalState.GONE
+                and (proposal.id, proposal.state) not in self._settled
+            ):
+                ended_count += proposal.content.updated_at >= since
+                if proposal.content.updated_at >= since and ended_count <= MAX_ENDED_CHECKED:
+                    yield proposal
 
     def _check_proposal(
         self,
@@ -251,9 +254,9 @@ class PullRequestFollower:
     def _import_events(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         """Import the reviews and comments of a pull request, in order."""
         proposal_actions = self._workspace.proposal_actions()
-        before = proposal_actions.list_events(proposal)
+        earlier_events = proposal_actions.list_events(proposal)
         forge_reviews = forge.reviews(request.number)
-        review_events = relay.reviews_to_events(forge.name, forge_reviews, request, proposal, before)
+        review_events = relay.reviews_to_events(forge.name, forge_reviews, request, proposal, earlier_events)
         reviews = proposal_actions.relay(proposal.id, review_events)
         comment_events = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
         comments = proposal_actions.relay(proposal.id, comment_events)
@@ -272,7 +275,7 @@ class PullRequestFollower:
             return outcome
         place = format_forge_name(forge.name)
         if request.state == "merged":
-            if not self._has(proposal.content.target, request.merge_sha):
+            if not self._has_in_target(proposal.content.target, request.merge_sha):
                 return outcome._replace(waits="not_fetched")
             if proposal.tip != request.head_sha:
                 return outcome._replace(waits="gone_on")
@@ -280,12 +283,12 @@ class PullRequestFollower:
             text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
         else:
             events = self._workspace.proposal_actions().list_events(proposal)
-            own_events = (one for one in events if not relay.is_from_forge(forge.name, one.author))
-            reopened = [one.time for one in own_events if isinstance(one.body, Reopened)]
+            own_events = (event for event in events if not relay.is_from_forge(forge.name, event.author))
+            reopened = [event.time for event in own_events if isinstance(event.body, Reopened)]
             if reopened and max(reopened) > (request.ended or request.updated):
                 return outcome  # the proposal was reopened since
             text = f"Closed on {place}: {request.url}"
-        closing = relay.build_closed_event(forge.name, request, text, self._ends(proposal))
+        closing = relay.build_closed_event(forge.name, request, text, self._count_ends(proposal))
         new = self._workspace.proposal_actions().relay(proposal.id, [closing])
         return outcome._replace(done=("closed",) if new else ())
 
@@ -310,7 +313,7 @@ class PullRequestFollower:
             and closed is not None
             and relay.is_from_forge(forge.name, closed)
         ):
-            reopening = relay.build_reopened_event(forge.name, request, self._ends(proposal))
+            reopening = relay.build_reopened_event(forge.name, request, self._count_ends(proposal))
             new = self._workspace.proposal_actions().relay(proposal.id, [reopening])
             return outcome._replace(done=("reopened",) if new else ())
         if proposal.state is ProposalState.MERGED:
@@ -327,12 +330,12 @@ class PullRequestFollower:
         forge.comment(request.number, f"{text}\n\n{format_marker(proposal.id)}")
         return outcome._replace(done=("closed_there",), state="closed")
 
-    def _ends(self, proposal: Proposal) -> int:
+    def _count_ends(self, proposal: Proposal) -> int:
         """Return the number of times a proposal was closed, which identifies each end."""
         events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)
 
-    def _has(self, target: str, commit: str | None) -> bool:
+    def _has_in_target(self, target: str, commit: str | None) -> bool:
         """Return True if the local target has a commit of the forge."""
         git = self._workspace.git
         tip = git.tip(target)
@@ -343,18 +346,18 @@ class PullRequestFollower:
         theirs = git.commit_at(tracking_ref(remote, target))
         return theirs is not None and commit is not None and git.is_descendant(theirs, commit)
 
-    def _find_cached(self, request: PullRequest) -> _Seen | None:
+    def _find_cached(self, request: PullRequest) -> _CachedState | None:
         """Return the cached state of a pull request that has not changed since it was read."""
-        seen = self._seen.get(request.number)
-        if seen is None or (seen.updated, seen.head) != (request.updated, request.head_sha):
+        cached = self._seen.get(request.number)
+        if cached is None or (cached.updated, cached.head) != (request.updated, request.head_sha):
             return None
-        return seen if self._clock() < seen.until else None
+        return cached if self._clock() < cached.until else None
 
     def _cache(self, request: PullRequest, conflict: bool) -> None:
         if len(self._seen) >= _CACHE_SIZE:
             self._seen.clear()
-        until = self._clock() + _CACHE_SECONDS
-        self._seen[request.number] = _Seen(request.updated, request.head_sha, conflict, until)
+        expires_at = self._clock() + _CACHE_SECONDS
+        self._seen[request.number] = _CachedState(request.updated, request.head_sha, conflict, expires_at)
 
     def _settle(self, proposal: Proposal) -> None:
         if proposal.is_open:
@@ -378,7 +381,9 @@ def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
     error = forge_round.error
     return {
         "forge": forge_round.forge,
-        "pull_requests": [{**one._asdict(), "done": list(one.done)} for one in forge_round.pull_requests],
+        "pull_requests": [
+            {**outcome._asdict(), "done": list(outcome.done)} for outcome in forge_round.pull_requests
+        ],
         "error": None if error is None else {"code": error.code, "message": error.message, "fix": error.fix},
     }
 
@@ -386,29 +391,33 @@ def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
 def format_round(forge_round: ForgeRound) -> list[str]:
     """Return lines about the imported changes and the remaining work; empty without any."""
     place = format_forge_name(forge_round.forge)
-    lines = [line for one in forge_round.pull_requests for line in _lines(one, place)]
+    lines = [line for outcome in forge_round.pull_requests for line in _format_outcome(outcome, place)]
     if forge_round.error is not None:
         lines.append(f"{place} was not checked completely: {forge_round.error.message}.")
         lines.append(f"  next: {forge_round.error.fix}")
     return lines
 
 
-def _lines(one: PullRequestOutcome, place: str) -> Iterator[str]:
-    changes = [_counted(one.reviews, "review"), _counted(one.comments, "comment"), *map(_DONE.get, one.done)]
+def _format_outcome(outcome: PullRequestOutcome, place: str) -> Iterator[str]:
+    changes = [
+        _format_count(outcome.reviews, "review"),
+        _format_count(outcome.comments, "comment"),
+        *map(_DONE.get, outcome.done),
+    ]
     reported = [change for change in changes if change]
     if reported:
-        yield f"Proposal {one.proposal}, {place} {one.number}: {', '.join(reported)}."
-    match one.waits:
+        yield f"Proposal {outcome.proposal}, {place} {outcome.number}: {', '.join(reported)}."
+    match outcome.waits:
         case "conflict":
-            yield f"Proposal {one.proposal} has conflicts with its target on {place}."
-            yield f"  next: docyard proposals refresh {one.proposal}"
+            yield f"Proposal {outcome.proposal} has conflicts with its target on {place}."
+            yield f"  next: docyard proposals refresh {outcome.proposal}"
         case "not_fetched":
-            yield f"Proposal {one.proposal} was merged on {place}; the local target lacks the merge."
+            yield f"Proposal {outcome.proposal} was merged on {place}; the local target lacks the merge."
             yield "  next: docyard sync --fetch"
         case "gone_on":
-            yield f"Proposal {one.proposal} was merged on {place} without its last local commits."
-            yield f"  next: docyard proposals submit {one.proposal}, or close {one.proposal}"
+            yield f"Proposal {outcome.proposal} was merged on {place} without its last local commits."
+            yield f"  next: docyard proposals submit {outcome.proposal}, or close {outcome.proposal}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'} imported" if count else ""

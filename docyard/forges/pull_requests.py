@@ -56,8 +56,8 @@ _CLOSING = re.compile(
 
 def get_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
-    found = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
-    return found if len(found) <= _MAX_TITLE else found[: _MAX_TITLE - 1] + "…"
+    title = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
+    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
 
 
 def format_marker(id: str) -> str:
@@ -80,8 +80,8 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
 def neutralize_commands(text: str) -> str:
     """Return a text that mentions no user, closes no issue and hides nothing on a forge."""
     text = _COMMAND.sub(r"\1\\/", text)
-    text = _EXECUTED.sub(lambda found: found[0] + _INVISIBLE, text)
-    return _CLOSING.sub(lambda found: found[0][0] + _INVISIBLE + found[0][1:], text)
+    text = _EXECUTED.sub(lambda match: match[0] + _INVISIBLE, text)
+    return _CLOSING.sub(lambda match: match[0][0] + _INVISIBLE + match[0][1:], text)
 
 
 def _format_description(text: str) -> str:
@@ -95,10 +95,10 @@ def _close_fence(text: str) -> str:
     """Return a text whose last fenced code block is closed (CommonMark 0.31 §4.5)."""
     fence = ""
     for line in text.splitlines():
-        found = _FENCE.fullmatch(line)
-        if found is None:
+        match = _FENCE.fullmatch(line)
+        if match is None:
             continue
-        ticks, rest = found.groups()
+        ticks, rest = match.groups()
         if not fence:
             fence = ticks if ticks[0] == "~" or "`" not in rest else ""
         elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not rest.strip():
@@ -118,12 +118,12 @@ def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
             text = neutralize_commands(format_markdown(changes.documents, max(max_chars, 0)))
         parts.append(text.strip("\n"))
     if changes.files:
-        names = [neutralize_commands(f"- {_code(file)}") for file in changes.files[:_MAX_FILES]]
+        names = [neutralize_commands(f"- {_format_code(file)}") for file in changes.files[:_MAX_FILES]]
         more = len(changes.files) - len(names)
         names += [f"- and {more:,} more"] if more else []
-        listed = "Other files:\n\n" + "\n".join(names)
-        if sum(map(len, parts)) + len(listed) <= budget:
-            parts.append(listed)
+        file_list = "Other files:\n\n" + "\n".join(names)
+        if sum(map(len, parts)) + len(file_list) <= budget:
+            parts.append(file_list)
         else:
             parts.append(f"Other files: {len(changes.files):,}.")
     if changes.reason:
@@ -131,7 +131,7 @@ def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
     return parts
 
 
-def _code(name: str) -> str:
+def _format_code(name: str) -> str:
     """Return a file's name as a code span, with apostrophes instead of backticks."""
     return f"`{name.replace('`', chr(39))}`"
 
@@ -157,10 +157,10 @@ def open_pull_request(
     """
     send_error = push_proposal(workspace, access, proposal.content.branch)
     new = _describe_proposal(workspace, proposal)
-    found = forge.find(new.head_branch, new.target)
-    if found is not None and found.state == "merged" and found.head_sha == proposal.tip:
-        return OpenedPullRequest(found, False, send_error)
-    opened = _open_or_update(forge, found, new)
+    existing = forge.find(new.head_branch, new.target)
+    if existing is not None and existing.state == "merged" and existing.head_sha == proposal.tip:
+        return OpenedPullRequest(existing, False, send_error)
+    opened = _open_or_update(forge, existing, new)
     request = opened.pull_request
     if not request.is_of(new.head_branch, new.target):
         problem = f"the response is for pull request {request.number}, which has another branch or target"
@@ -180,7 +180,7 @@ def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullReque
 
 
 def _update_until_current(
-    workspace: Workspace, proposal: Proposal, forge: Forge, found: PullRequest, sent: NewPullRequest
+    workspace: Workspace, proposal: Proposal, forge: Forge, request: PullRequest, sent: NewPullRequest
 ) -> PullRequest:
     """Update the pull request while the proposal changes, and return it.
 
@@ -190,16 +190,16 @@ def _update_until_current(
         new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
         if new == sent:
             break
-        found, sent = _update(forge, found, new), new
-    return found
+        request, sent = _update(forge, request, new), new
+    return request
 
 
-def _open_or_update(forge: Forge, found: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
-    if found is not None and found.state == "open":
-        return OpenedPullRequest(_update(forge, found, new), False, None)
-    if found is not None and found.state == "closed":
+def _open_or_update(forge: Forge, request: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
+    if request is not None and request.state == "open":
+        return OpenedPullRequest(_update(forge, request, new), False, None)
+    if request is not None and request.state == "closed":
         try:
-            return OpenedPullRequest(_reopen(forge, found, new), False, None)
+            return OpenedPullRequest(_reopen(forge, request, new), False, None)
         except (ForgeConflict, ForgeRefused):
             pass  # such as after its branch was deleted: open a new one
     return _open(forge, new)
@@ -212,12 +212,12 @@ def _record_link(
 
     An existing pull request may lack its link, because the process that opened it may have been stopped.
     """
-    found = opened.pull_request
-    if not found.url:
+    request = opened.pull_request
+    if not request.url:
         return opened.send_error
     try:
         new = workspace.proposal_actions().relay(
-            proposal.id, [relay.build_opened_event(forge.name, found, proposal)]
+            proposal.id, [relay.build_opened_event(forge.name, request, proposal)]
         )
         return push_proposal(workspace, access, proposal.content.branch) if new else opened.send_error
     except WorkspaceError as error:
@@ -230,20 +230,20 @@ def _open(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
     except (ForgeConflict, ForgeRefused, ForgeUnreachable):
         # Another caller opened one first, or the response was lost. The status for this differs by forge, so
         # read the current pull request.
-        found = forge.find(new.head_branch, new.target)
-        if found is None or found.state != "open":
+        request = forge.find(new.head_branch, new.target)
+        if request is None or request.state != "open":
             raise
-        return OpenedPullRequest(_update(forge, found, new), False, None)
+        return OpenedPullRequest(_update(forge, request, new), False, None)
 
 
-def _reopen(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
-    forge.update(found.number, state="open")
-    return _update(forge, forge.get(found.number), new)
+def _reopen(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
+    forge.update(request.number, state="open")
+    return _update(forge, forge.get(request.number), new)
 
 
-def _update(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
-    title = None if found.title == join_lines(new.title) else new.title
-    body = None if found.body == remove_controls(new.body) else new.body
+def _update(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
+    title = None if request.title == join_lines(new.title) else new.title
+    body = None if request.body == remove_controls(new.body) else new.body
     if title is None and body is None:
-        return found
-    return forge.update(found.number, title=title, body=body)
+        return request
+    return forge.update(request.number, title=title, body=body)

@@ -19,7 +19,7 @@ from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 
 
 class PullsApi(ABC):
-    """A repository on such a forge, accessed with a token.
+    """A repository on GitHub, Gitea or Forgejo, accessed with a token.
 
     `_page` and `_comments_page` are the queries for each page of reviews and of comments.
     """
@@ -28,10 +28,10 @@ class PullsApi(ABC):
     _page: ClassVar[dict[str, Any]]
     _comments_page: ClassVar[dict[str, Any]]
 
-    def __init__(self, place: ForgeRepository, patience: TransportLimits, marks: dict[str, str]) -> None:
+    def __init__(self, place: ForgeRepository, patience: TransportLimits, headers: dict[str, str]) -> None:
         self._owner, repo = place.segments[-2], place.segments[-1]
         self._repo = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
-        self._http = ForgeTransport(self._title, place.api, marks, place.token, patience)
+        self._http = ForgeTransport(self._title, place.api, headers, place.token, patience)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -51,8 +51,8 @@ class PullsApi(ABC):
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
         """Change the given fields. Raises ForgeRefused if it cannot be reopened."""
-        given = {"title": title, "body": body, "state": state}
-        changes = {name: value for name, value in given.items() if value is not None}
+        fields = {"title": title, "body": body, "state": state}
+        changes = {name: value for name, value in fields.items() if value is not None}
         return self._one(self._http.send("PATCH", self._path(number), changes, repeats=True))
 
     def get(self, number: int) -> PullRequest:
@@ -61,14 +61,16 @@ class PullsApi(ABC):
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the decisive reviews, without those that only hold comments on lines."""
-        found = self._http.pages(f"{self._path(number)}/reviews", **self._page)
-        reviews = (self._review(Fields(self._title, one)) for one in found)
-        return tuple(one for one in reviews if one and (one.text or one.verdict != "commented"))
+        items = self._http.pages(f"{self._path(number)}/reviews", **self._page)
+        reviews = (self._review(Fields(self._title, item)) for item in items)
+        return tuple(
+            review for review in reviews if review and (review.text or review.verdict != "commented")
+        )
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
-        found = self._http.pages(f"{self._repo}/issues/{number}/comments", **self._comments_page)
-        return tuple(_comment(Fields(self._title, one)) for one in found)
+        items = self._http.pages(f"{self._repo}/issues/{number}/comments", **self._comments_page)
+        return tuple(_parse_comment(Fields(self._title, item)) for item in items)
 
     def comment(self, number: int, text: str) -> None:
         """Add a comment."""
@@ -130,7 +132,7 @@ def parse_review(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
     )
 
 
-def _comment(fields: Fields) -> ForgeComment:
+def _parse_comment(fields: Fields) -> ForgeComment:
     return ForgeComment(
         id=str(fields.number("id")),
         author=fields.name_of("user", "login"),

@@ -82,7 +82,7 @@ def find_link(events: Sequence[Event]) -> str | None:
 
 def reviews_to_events(
     forge: str,
-    found: Sequence[ForgeReview],
+    reviews: Sequence[ForgeReview],
     request: PullRequest,
     proposal: Proposal,
     events: Sequence[Event],
@@ -91,24 +91,24 @@ def reviews_to_events(
 
     If the forge does not report the commit, it is the last commit that `events` submitted before the review.
     """
-    for one in found:
-        commit = one.commit or _last_submitted(events, one) or request.head_sha
-        body = _review(forge, one, commit, proposal)
+    for review in reviews:
+        commit = review.commit or _find_last_submitted(events, review) or request.head_sha
+        body = _build_review_event(forge, review, commit, proposal)
         if body is not None:
             # A forge may change the verdict of an id, as by a dismissal; each verdict is a separate event.
-            key = f"{forge} review {one.id} {one.verdict}"
-            yield RelayedEvent(body, build_author(forge, one.author), key)
+            key = f"{forge} review {review.id} {review.verdict}"
+            yield RelayedEvent(body, build_author(forge, review.author), key)
 
 
 def comments_to_events(
-    forge: str, found: Sequence[ForgeComment], proposal: Proposal
+    forge: str, comments: Sequence[ForgeComment], proposal: Proposal
 ) -> Iterator[RelayedEvent]:
     """Convert general comments to events, except those that Docyard wrote."""
-    for one in found:
-        is_own = _OWN.fullmatch(one.text.strip().rpartition("\n")[2])
-        if one.text.strip() and not is_own:
-            body = Commented(one.text[:MAX_TEXT], None, proposal.tip)
-            yield RelayedEvent(body, build_author(forge, one.author), f"{forge} comment {one.id}")
+    for comment in comments:
+        is_own = _OWN.fullmatch(comment.text.strip().rpartition("\n")[2])
+        if comment.text.strip() and not is_own:
+            body = Commented(comment.text[:MAX_TEXT], None, proposal.tip)
+            yield RelayedEvent(body, build_author(forge, comment.author), f"{forge} comment {comment.id}")
 
 
 def build_closed_event(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
@@ -124,18 +124,20 @@ def build_reopened_event(forge: str, request: PullRequest, times: int) -> Relaye
     return RelayedEvent(Reopened(text), build_author(forge, format_forge_name(forge)), key)
 
 
-def _last_submitted(events: Sequence[Event], one: ForgeReview) -> str | None:
+def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | None:
     """Return the last commit submitted before a review; None without one."""
-    before = (event.body for event in events if event.time <= one.time)
-    commits = [body.commit for body in before if isinstance(body, Submitted)]
+    bodies = (event.body for event in events if event.time <= review.time)
+    commits = [body.commit for body in bodies if isinstance(body, Submitted)]
     return commits[-1] if commits else None
 
 
-def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Reviewed | Commented | None:
-    place, text = format_forge_name(forge), one.text[: MAX_TEXT - 200]
+def _build_review_event(
+    forge: str, review: ForgeReview, commit: str, proposal: Proposal
+) -> Reviewed | Commented | None:
+    place, text = format_forge_name(forge), review.text[: MAX_TEXT - 200]
     if len(commit) != _SHA_CHARS:
         return None
-    match one.verdict:
+    match review.verdict:
         case "approved":
             return Reviewed(ReviewDecision.APPROVE, text, commit)
         case "changes_requested" if commit in (proposal.tip, proposal.content.submitted_commit):

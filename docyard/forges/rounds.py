@@ -73,13 +73,13 @@ class ForgeRounds:
         if self._follower is None:
             self._follower = PullRequestFollower(self.workspace)
         try:
-            found = self._follower.follow(
+            forge_round = self._follower.follow(
                 forge, synced.remote, pushed=synced.pushed > 0, branches=branches, numbers=numbers
             )
         finally:
             forge.close_connections()
         self._not_before = None
-        if isinstance(found.error, ForgeLimited):
-            wait = found.error.retry_after
-            self._not_before = self._clock() + (60.0 if wait is None else wait), found
-        return found
+        if isinstance(forge_round.error, ForgeLimited):
+            wait = forge_round.error.retry_after
+            self._not_before = self._clock() + (60.0 if wait is None else wait), forge_round
+        return forge_round

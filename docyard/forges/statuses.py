@@ -42,8 +42,8 @@ def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | 
     if 200 <= status < 300:
         return None
     if status == 429 or (status == 403 and _is_limited(headers)):
-        return ForgeLimited(forge, status, _retry_after(headers))
-    reason = clean_message("; ".join(dict.fromkeys(_reasons(answer.data))), (secret,))
+        return ForgeLimited(forge, status, _read_retry_after(headers))
+    reason = clean_message("; ".join(dict.fromkeys(_list_reasons(answer.data))), (secret,))
     match status:
         case 401 | 403:
             return ForgeDenied(forge, status, reason)
@@ -54,9 +54,9 @@ def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | 
         case _ if 400 <= status < 500:
             return ForgeRefused(forge, status, reason)
         case _ if status >= 500:
-            found = ForgeFailed(forge, status, reason)
-            found.details["retry_after"] = _retry_after(headers)
-            return found
+            error = ForgeFailed(forge, status, reason)
+            error.details["retry_after"] = _read_retry_after(headers)
+            return error
         case _:
             return ForgeUnreachable(forge, f"its response has the invalid status {status}")
 
@@ -72,7 +72,7 @@ def _is_limited(headers: Mapping[str, str]) -> bool:
     return "retry-after" in headers or any(headers.get(name) == "0" for name in _REMAINING)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after", "").strip()
     if value.isdecimal() and len(value) < 10:
         return float(value)
@@ -85,22 +85,22 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _reasons(data: object, depth: int = _MAX_DEPTH) -> Iterator[str]:
+def _list_reasons(data: object, depth: int = _MAX_DEPTH) -> Iterator[str]:
     """Yield the reasons in the JSON of an error, in any of the formats of forges."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, list) and depth:
-        for one in data[:_MAX_REASONS]:
-            yield from _reasons(one, depth - 1)
+        for item in data[:_MAX_REASONS]:
+            yield from _list_reasons(item, depth - 1)
     elif isinstance(data, dict) and depth:
-        named = [data[name] for name in _REASON_FIELDS if name in data]
-        if named:
-            for one in named:
-                yield from _reasons(one, depth - 1)
+        values = [data[name] for name in _REASON_FIELDS if name in data]
+        if values:
+            for item in values:
+                yield from _list_reasons(item, depth - 1)
         elif {"field", "code"} <= data.keys():
             yield f"{data['field']}: {data['code']}"
         else:
             # GitLab maps the name of a field to its problems.
-            for field, one in list(data.items())[:_MAX_REASONS]:
-                for words in _reasons(one, depth - 1):
-                    yield words if field == "base" else f"{field}: {words}"
+            for field, item in list(data.items())[:_MAX_REASONS]:
+                for reason in _list_reasons(item, depth - 1):
+                    yield reason if field == "base" else f"{field}: {reason}"

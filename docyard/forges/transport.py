@@ -2,9 +2,9 @@
 
 A response is JSON, or else an error of `errors.py`. This module is independent of the kind of forge.
 
-Attempts are counted here: httpx2's `retries` cover only connecting, and ignore Retry-After. The rules (the
-forge's delay, one limit for all attempts, never a second POST) would be as long as a hook of `stamina`, which
-also requires `tenacity`.
+Attempts are counted here: httpx2's `retries` cover only connecting, and ignore Retry-After. The rules are the
+forge's delay, one limit for all attempts, and never a second POST. A hook of `stamina` with these rules would
+be as long as this code, and `stamina` also requires `tenacity`.
 
 `Fields` reads a forge's JSON: it checks the documented type of each field, and makes texts safe to display.
 """
@@ -57,16 +57,16 @@ class TransportLimits(NamedTuple):
 class ForgeTransport:
     """Calls of one API, with paths relative to `base`. Safe in several threads, one call at a time.
 
-    `title` is the forge's name in messages. `secret` is the token, which no message contains. `marks` are the
-    headers of each request.
+    `title` is the forge's name in messages. `secret` is the token, which no message contains. `headers` are
+    sent with each request.
     """
 
     def __init__(
-        self, title: str, base: str, marks: Mapping[str, str], secret: str, patience: TransportLimits
+        self, title: str, base: str, headers: Mapping[str, str], secret: str, patience: TransportLimits
     ) -> None:
         self.title = title
         self._base = base.rstrip("/")
-        self._origin = _origin(httpx2.URL(base))
+        self._origin = _get_origin(httpx2.URL(base))
         self._secret = secret
         self._patience = patience
         self._lock = threading.Lock()
@@ -74,13 +74,13 @@ class ForgeTransport:
         is_remote = httpx2.URL(base).scheme == "https"
         self._client = httpx2.Client(
             # No compression: the decompressed response could have any size.
-            headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **marks},
+            headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **headers},
             timeout=httpx2.Timeout(patience.read, connect=patience.connect),
             # One connection, so that its socket is known at the timeout.
             limits=httpx2.Limits(max_connections=1),
             # The system's proxies and certificate authorities apply, but not for this machine.
             trust_env=is_remote,
-            auth=_unchanged_request,
+            auth=_keep_request,
             follow_redirects=False,
         )
 
@@ -90,71 +90,71 @@ class ForgeTransport:
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return the JSON at a path. Raises ForgeError."""
-        return self._call("GET", self._url(path, query), None, repeats=True).data
+        return self._call("GET", self._build_url(path, query), None, repeats=True).data
 
     def pages(self, path: str, **query: str | int) -> list[Any]:
         """Return the items of a list, of at most 20 pages. Raises ForgeError."""
-        url, found = self._url(path, query), list[Any]()
+        url, items = self._build_url(path, query), list[Any]()
         for _ in range(self._patience.pages):
             response = self._call("GET", url, None, repeats=True)
             if not isinstance(response.data, list):
-                raise self._invalid("the response must be a list")
-            found += response.data
+                raise self._build_invalid_error("the response must be a list")
+            items += response.data
             next_url = response.next_url
             if next_url is None and response.headers.get("x-next-page", "").isdigit():
                 next_url = str(url.copy_set_param("page", response.headers["x-next-page"]))
             if next_url is None:
                 break
             url = self._resolve_link(url, next_url)
-        return found
+        return items
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, repeats: bool = False) -> Any:
         """Send a change; `repeats` if it is idempotent. Raises ForgeError."""
-        return self._call(method, self._url(path, {}), body, repeats=repeats).data
+        return self._call(method, self._build_url(path, {}), body, repeats=repeats).data
 
-    def _url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
+    def _build_url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
         return httpx2.URL(self._base + path, params=dict(query) or None)
 
     def _resolve_link(self, url: httpx2.URL, link: str) -> httpx2.URL:
         """Return a URL of a response. Raises ForgeUnreachable if the token may not be sent to it."""
         try:
-            found = url.join(link)
+            resolved = url.join(link)
         except httpx2.InvalidURL:
-            raise self._invalid("a URL in the response is invalid") from None
-        if _origin(found) != self._origin:
+            raise self._build_invalid_error("a URL in the response is invalid") from None
+        if _get_origin(resolved) != self._origin:
             problem = "the response redirects to another host, which may not receive the token"
             raise ForgeUnreachable(self.title, problem)
-        return found
+        return resolved
 
-    def _invalid(self, problem: str) -> InvalidForgeResponse:
+    def _build_invalid_error(self, problem: str) -> InvalidForgeResponse:
         return InvalidForgeResponse(self.title, problem)
 
     def _call(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, repeats: bool
     ) -> ForgeResponse:
-        patience, until = self._patience, time.monotonic() + self._patience.total
+        patience, deadline = self._patience, time.monotonic() + self._patience.total
         with self._lock:
             for attempt in range(1, patience.attempts + 1):
                 pause = patience.pause * 2.0 ** (attempt - 1)
-                result, may_retry = self._attempt(method, url, body, until)
+                result, may_retry = self._attempt(method, url, body, deadline)
                 if isinstance(result, ForgeResponse):
                     return result
                 delay = get_retry_delay(result)
                 wait = pause if delay is None else delay
                 is_last = attempt == patience.attempts or wait > patience.longest_pause
-                if not repeats or not may_retry or is_last or time.monotonic() + wait > until:
+                if not repeats or not may_retry or is_last or time.monotonic() + wait > deadline:
                     raise result
                 time.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempt(
-        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
+        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, deadline: float
     ) -> tuple[ForgeResponse | ForgeError, bool]:
         """Return the response or error of one attempt, and whether a retry may succeed."""
         try:
-            response = self._follow_redirects(method, url, body, until)
+            response = self._follow_redirects(method, url, body, deadline)
         except httpx2.HTTPError as error:
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 reason = f"the call took more than {self._patience.total:g} seconds"
                 return ForgeUnreachable(self.title, reason), False
             return ForgeUnreachable(self.title, _reason(error)), True
@@ -164,11 +164,11 @@ class ForgeTransport:
         return (response, False) if failure is None else (failure, response.status in _RETRY_STATUSES)
 
     def _follow_redirects(
-        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
+        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, deadline: float
     ) -> ForgeResponse:
         """Return the response after redirects within the same origin, as for a renamed repository."""
         for _ in range(_MAX_REDIRECTS + 1):
-            response = self._send_once(method, url, body, until)
+            response = self._send_once(method, url, body, deadline)
             if response.status not in _REDIRECT_STATUSES or "location" not in response.headers:
                 return response
             if method != "GET" and response.status not in _SAME_METHOD_STATUSES:
@@ -177,9 +177,9 @@ class ForgeTransport:
         raise ForgeUnreachable(self.title, "the response redirects too often")
 
     def _send_once(
-        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
+        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, deadline: float
     ) -> ForgeResponse:
-        watchdog = threading.Timer(max(0.0, until - time.monotonic()), self._shut_down_socket)
+        watchdog = threading.Timer(max(0.0, deadline - time.monotonic()), self._shut_down_socket)
         watchdog.daemon = True
         watchdog.start()
         try:
@@ -187,12 +187,14 @@ class ForgeTransport:
                 method, url, json=body, extensions={"trace": self._on_trace}
             ) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
-                    raise self._invalid("the response is compressed")
+                    raise self._build_invalid_error("the response is compressed")
                 data = bytearray()
                 for part in response.iter_raw():
                     data += part
                     if len(data) > self._patience.bytes:
-                        raise self._invalid(f"the response is larger than {self._patience.bytes:,} bytes")
+                        raise self._build_invalid_error(
+                            f"the response is larger than {self._patience.bytes:,} bytes"
+                        )
                 next_url = response.links.get("next", {}).get("url")
                 return ForgeResponse(
                     response.status_code, response.headers, next_url, self._parse(response, bytes(data))
@@ -207,7 +209,7 @@ class ForgeTransport:
             return json.loads(data)
         except (ValueError, RecursionError):
             if response.is_success:
-                raise self._invalid("the response is not JSON") from None
+                raise self._build_invalid_error("the response is not JSON") from None
             return None  # the page of a proxy, whose status is enough
 
     def _on_trace(self, event: str, info: Mapping[str, Any]) -> None:
@@ -216,27 +218,27 @@ class ForgeTransport:
             self._socket = info["return_value"].get_extra_info("socket")
 
     def _shut_down_socket(self) -> None:
-        """End a call at its timeout. A server that sends a byte now and then exceeds no timeout of a read."""
+        """End a call at its timeout. A server that sends single bytes never exceeds the timeout of a read."""
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def _unchanged_request(request: httpx2.Request) -> httpx2.Request:
+def _keep_request(request: httpx2.Request) -> httpx2.Request:
     """Return the request unchanged: no other credentials, such as `.netrc`, may replace its token."""
     return request
 
 
-def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+def _get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
 def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
     """Return True if an exception, or one of its causes, is of a kind."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, kind):
-        found = found.__cause__ or found.__context__
-    return found is not None
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, kind):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
 
 
 def _reason(error: httpx2.HTTPError) -> str:
@@ -281,32 +283,32 @@ class Fields:
 
     def line(self, name: str) -> str:
         """Return a text on one line, of at most 500 characters."""
-        return join_lines(self._text(name))[:_MAX_LINE]
+        return join_lines(self._read_text(name))[:_MAX_LINE]
 
     def text(self, name: str) -> str:
         """Return a text of several lines, as an event stores it; "" for null."""
-        found = remove_controls(self._text(name)) if self.has(name) else ""
-        return found if len(found) <= MAX_TEXT else found[: MAX_TEXT - 1] + "…"
+        value = remove_controls(self._read_text(name)) if self.has(name) else ""
+        return value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 1] + "…"
 
     def number(self, name: str) -> int:
         """Return a number above 0."""
-        found = self._data.get(name)
-        if not isinstance(found, int) or isinstance(found, bool) or not 0 < found < 10**18:
-            raise self._invalid(name)
-        return found
+        value = self._data.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 10**18:
+            raise self._build_invalid_error(name)
+        return value
 
     def flag(self, name: str) -> bool | None:
         """Return true or false; None if the field is missing."""
-        found = self._data.get(name)
-        return found if isinstance(found, bool) else None
+        value = self._data.get(name)
+        return value if isinstance(value, bool) else None
 
     def time(self, name: str) -> datetime:
         """Return a time in UTC."""
         try:
-            found = datetime.fromisoformat(self._text(name))
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+            value = datetime.fromisoformat(self._read_text(name))
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, OverflowError):  # such as the year 1 with a positive UTC offset
-            raise self._invalid(name) from None
+            raise self._build_invalid_error(name) from None
 
     def optional_time(self, name: str) -> datetime | None:
         """Return a time in UTC; None if the field is missing."""
@@ -314,25 +316,25 @@ class Fields:
 
     def sha(self, name: str) -> str | None:
         """Return the id of a commit; None without one."""
-        found = self._data.get(name)
-        return found if isinstance(found, str) and _SHA.fullmatch(found) else None
+        value = self._data.get(name)
+        return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
     def url(self, name: str) -> str:
         """Return a link to the web that is safe in Markdown too; "" for anything else."""
-        found = self._data.get(name)
+        value = self._data.get(name)
         if (
-            not isinstance(found, str)
-            or not found.isprintable()
-            or len(found) > _MAX_URL
-            or _UNSAFE.search(found)
+            not isinstance(value, str)
+            or not value.isprintable()
+            or len(value) > _MAX_URL
+            or _UNSAFE.search(value)
         ):
             return ""
         try:
-            parts = urlsplit(found)
+            parts = urlsplit(value)
         except ValueError:
             return ""
         is_web = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
-        return found if is_web else ""
+        return value if is_web else ""
 
     def name_of(self, name: str, key: str) -> str:
         """Return the name of a user, whose account may be deleted."""
@@ -346,14 +348,14 @@ class Fields:
 
     def nested_list(self, name: str) -> list[Fields]:
         """Return the objects of a list in a field; empty without a list."""
-        found = self._data.get(name)
-        return [Fields(self._forge, one) for one in found] if isinstance(found, list) else []
+        value = self._data.get(name)
+        return [Fields(self._forge, item) for item in value] if isinstance(value, list) else []
 
-    def _text(self, name: str) -> str:
-        found = self._data.get(name)
-        if not isinstance(found, str):
-            raise self._invalid(name)
-        return _SURROGATE.sub("�", found)
+    def _read_text(self, name: str) -> str:
+        value = self._data.get(name)
+        if not isinstance(value, str):
+            raise self._build_invalid_error(name)
+        return _SURROGATE.sub("�", value)
 
-    def _invalid(self, name: str) -> InvalidForgeResponse:
+    def _build_invalid_error(self, name: str) -> InvalidForgeResponse:
         return InvalidForgeResponse(self._forge, f"the field '{name}' of the response is invalid")

@@ -1,6 +1,6 @@
 """Webhooks of forges: `POST /hooks/github`, `/hooks/gitlab` and `/hooks/gitea`.
 
-    200  done, done before, or a ping          401  the signature is invalid
+    200  applied, applied before, or a ping    401  the signature is invalid
     202  the event is ignored                  404  no secret is set, or `[forge]` has another kind
     400  the body is not a JSON object         413  the body is larger than 1 MiB
     422  the event is for another repository   503  not applied: the forge should send it again
@@ -73,19 +73,19 @@ class Deliveries:
     def is_done(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
         """Return True if a webhook of this id, or recently of this body, was applied."""
         now = self._clock()
-        return any(self._until.get(key, now) > now for key, _ in _keys(forge, headers, body))
+        return any(self._until.get(key, now) > now for key, _ in _list_keys(forge, headers, body))
 
     def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
         """Record a webhook; the oldest one is removed if there are too many."""
         now = self._clock()
-        for key, seconds in _keys(forge, headers, body):
+        for key, seconds in _list_keys(forge, headers, body):
             self._until[key] = now + seconds
             self._until.move_to_end(key)
         while len(self._until) > _MAX_DELIVERIES:
             self._until.popitem(last=False)
 
 
-def _keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str, float]]:
+def _list_keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str, float]]:
     keys = [(f"body:{hashlib.sha256(body).hexdigest()}", _BODY_SECONDS)]
     id = next((headers[name] for name in _IDS[forge] if headers.get(name)), "")
     if 0 < len(id) <= _ID_LENGTH:
@@ -102,7 +102,7 @@ _MAX_SIGNATURES = 10  # in one header, which has several while a key is changed
 
 
 def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
-    """Return True if a signature is valid. `headers` in lower case; `now` in Unix seconds."""
+    """Return True if a signature is valid. The names of `headers` are in lower case; `now` is Unix time."""
     match forge:
         case "github":
             return _has_digest(headers, ("x-hub-signature-256",), body, secret)
@@ -111,7 +111,7 @@ def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, sec
             return _has_digest(headers, names, body, secret)
         case "gitlab":
             if "webhook-signature" in headers:
-                return _is_standard(headers, body, secret, now)
+                return _has_standard_signature(headers, body, secret, now)
             return _is_same(headers.get("x-gitlab-token", ""), secret)
         case _:
             return False
@@ -119,12 +119,12 @@ def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, sec
 
 def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes, secret: str) -> bool:
     """Return True if the first existing header contains the digest of the body."""
-    given = next((headers[name] for name in names if name in headers), "")
+    signature = next((headers[name] for name in names if name in headers), "")
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return _is_same(given.strip().removeprefix("sha256=").lower(), digest)
+    return _is_same(signature.strip().removeprefix("sha256=").lower(), digest)
 
 
-def _is_standard(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
+def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
     id, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not (time.isascii() and time.isdecimal()) or len(time) > 12:
         return False
@@ -137,8 +137,8 @@ def _is_standard(headers: Mapping[str, str], body: bytes, secret: str, now: floa
         return False
     digest = hmac.new(key, f"{id}.{time}.".encode() + body, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
-    given = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
-    return any(_is_same(one, expected) for one in given)
+    signatures = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
+    return any(_is_same(signature, expected) for signature in signatures)
 
 
 def _is_same(given: str, expected: str) -> bool:
@@ -217,13 +217,13 @@ class Webhooks:
     def _check_repository(self, kind: str, data: dict[str, Any]) -> Response | None:
         """Return the refusal of a webhook of another forge or repository; None for the served one."""
         try:
-            place = find_forge_repository(self._workspace, self._access())
+            repository = find_forge_repository(self._workspace, self._access())
         except WorkspaceError as error:  # such as a missing token
             return _respond_retry(error)
-        if place is None or place.kind != kind:
+        if repository is None or repository.kind != kind:
             fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook address of that forge.'
             return _respond(404, f"the forge of the repository is not {kind}", fix)
-        ours, theirs = "/".join(place.segments), read_repository(kind, data)
+        ours, theirs = "/".join(repository.segments), read_repository(kind, data)
         if theirs is None or theirs.casefold() != ours.casefold():
             return _respond(
                 422,
@@ -243,7 +243,7 @@ class Webhooks:
             message = f"the exchange takes more than {self._patience:g} seconds"
             return _respond(503, message, "Send the webhook again.", {"Retry-After": _RETRY})
         if not result.is_applied:
-            return _respond_retry(_reason(result))
+            return _respond_retry(_get_error(result))
         self._deliveries.record(kind, headers, body)
         synced = result.synced
         return JSONResponse(
@@ -275,18 +275,18 @@ async def _read_body(request: Request) -> bytes | None:
     length = request.headers.get("content-length", "")
     if length.isascii() and length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
         return None
-    found = bytearray()
+    body = bytearray()
     try:
         async for part in request.stream():
-            found += part
-            if len(found) > MAX_BODY_BYTES:
+            body += part
+            if len(body) > MAX_BODY_BYTES:
                 return None
     except ClientDisconnect:
         return b""
-    return bytes(found)
+    return bytes(body)
 
 
-def _reason(result: ExchangeResult) -> WorkspaceError:
+def _get_error(result: ExchangeResult) -> WorkspaceError:
     if result.error is not None:
         return result.error
     if result.forge_round is not None and result.forge_round.error is not None:

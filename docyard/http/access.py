@@ -1,4 +1,4 @@
-"""Validate Host and Origin before authentication (DNS-rebinding and CSRF protection).
+"""Validation of Host and Origin before authentication (DNS-rebinding and CSRF protection).
 
 A browser sends its session with every request, so this check runs before any token is read. A foreign page
 can make a browser send requests to this server, under its own name (DNS rebinding) or from its own origin.
@@ -120,7 +120,7 @@ def is_forwarded_https(scope: Scope) -> bool:
     return (
         host is not None
         and not host.is_loopback
-        and [each.strip().lower() for each in headers.getlist("x-forwarded-proto")] == ["https"]
+        and [protocol.strip().lower() for protocol in headers.getlist("x-forwarded-proto")] == ["https"]
     )
 
 

@@ -68,13 +68,13 @@ class TokenVerifier:
         if owner.person is None:
             return owner
         try:
-            known = None if self._people is None else self._people.find_known(owner.person.token)
+            known_person = None if self._people is None else self._people.find_known(owner.person.token)
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
-        if known is None or not hmac.compare_digest(known.key, owner.key):
+        if known_person is None or not hmac.compare_digest(known_person.key, owner.key):
             return None
-        return TokenOwner(known.person, known.key)
+        return TokenOwner(known_person.person, known_person.key)
 
     def _find_person(self, people: Tokens, secret: str) -> TokenOwner | None:
         from workspace.policy.tokens import InvalidToken
@@ -123,7 +123,7 @@ MAX_SESSION_S = 7 * 24 * 3600.0
 MAX_SESSIONS = 1_000
 """The maximum number of sessions; beyond it the least recently used session ends."""
 
-_RANDOM_BYTES = 32  # bytes
+_RANDOM_BYTES = 32  # of the key, and of a cookie
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class Sessions:
         """Start a session; return the value of its cookie, of which only the digest is stored."""
         value = secrets.token_urlsafe(_RANDOM_BYTES)
         now = self._clock()
-        digest = _session_digest(value)
+        digest = _digest_session(value)
         self._sessions[digest] = Session(owner, self.csrf(digest), now, now)
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
@@ -156,7 +156,7 @@ class Sessions:
 
     def find(self, value: str) -> Session | None:
         """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
-        digest = _session_digest(value)
+        digest = _digest_session(value)
         session = self._sessions.get(digest)
         if session is None:
             return None
@@ -170,14 +170,14 @@ class Sessions:
 
     def end(self, value: str) -> None:
         """End a session, if it exists."""
-        self._sessions.pop(_session_digest(value), None)
+        self._sessions.pop(_digest_session(value), None)
 
     def csrf(self, name: bytes) -> str:
         """Return the form token of a session or of another caller; other servers cannot compute it."""
         return hmac.digest(self._key, name, "sha256").hex()
 
 
-def _session_digest(value: str) -> bytes:
+def _digest_session(value: str) -> bytes:
     # A lookup by digest does not reveal the value by its duration.
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
 

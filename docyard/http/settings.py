@@ -65,26 +65,26 @@ def parse_address(text: str) -> ListenAddress:
         return ListenAddress("localhost", port)
     bracketed = host.startswith("[") and host.endswith("]")
     try:
-        parsed = ipaddress.ip_address(host[1:-1] if bracketed else host)
+        ip = ipaddress.ip_address(host[1:-1] if bracketed else host)
     except ValueError:
         raise ValueError(
             f"'{host[:80]}' must be an IP address or localhost; name the host in URLs with --allow-host"
         ) from None
-    if bracketed != (parsed.version == 6) or "%" in host:
+    if bracketed != (ip.version == 6) or "%" in host:
         raise ValueError(f"'{text[:80]}' must be HOST:PORT; write an IPv6 address in brackets: [::1]:8000")
-    return ListenAddress(parsed.compressed, port)
+    return ListenAddress(ip.compressed, port)
 
 
 def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     """Open listening sockets; return them and their port. Raises CannotListen."""
     if address.host != "localhost":
-        parsed = _bind_sockets(address.host, address.port)
-        return [parsed], parsed.getsockname()[1]
+        listener = _bind_socket(address.host, address.port)
+        return [listener], listener.getsockname()[1]
     for attempt in range(1 if address.port else _MAX_ATTEMPTS):
-        first = _bind_sockets("127.0.0.1", address.port)
+        first = _bind_socket("127.0.0.1", address.port)
         port = first.getsockname()[1]
         try:
-            return [first, _bind_sockets("::1", port)], port
+            return [first, _bind_socket("::1", port)], port
         except CannotListen as error:
             if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
                 return [first], port
@@ -94,24 +94,24 @@ def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     raise AssertionError("unreachable")
 
 
-def _bind_sockets(host: str, port: int) -> socket.socket:
-    parsed = None
+def _bind_socket(host: str, port: int) -> socket.socket:
+    listener = None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # The event loop disables Nagle's algorithm only if the protocol is named; else responses wait 40 ms.
-        parsed = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if os.name == "posix":  # on other systems another process could take the port
-            parsed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             with suppress(OSError):
-                parsed.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        parsed.bind((host, port))
-        parsed.listen(_BACKLOG)
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
     except OSError as error:
-        if parsed is not None:
-            parsed.close()
+        if listener is not None:
+            listener.close()
         raise _describe_bind_error(port, error) from None
-    return parsed
+    return listener
 
 
 def _describe_bind_error(port: int, error: OSError) -> CannotListen:
@@ -214,13 +214,13 @@ def build_http_settings(
 
 
 def _parse_allowed_host(name: str) -> Authority:
-    parsed = parse_authority(name)
-    if parsed is None:
+    authority = parse_authority(name)
+    if authority is None:
         raise InvalidOptions(
             f"--allow-host: '{name[:80]}' must be NAME or NAME:PORT; write the host of the URL, such as "
             "docs.example.org, without a scheme, a path or a wildcard"
         )
-    return parsed
+    return authority
 
 
 def _read_token_file(file: Path) -> str:

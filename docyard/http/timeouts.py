@@ -86,8 +86,12 @@ class TimeoutH11Protocol(H11Protocol):
         if len(self.connections) <= self.max_connections:
             return
         open_connections = [
-            item for item in self.connections if isinstance(item, TimeoutH11Protocol) and item.is_open
+            connection
+            for connection in self.connections
+            if isinstance(connection, TimeoutH11Protocol) and connection.is_open
         ]
-        idle = [item for item in open_connections if item is not self and item.is_idle]
+        idle = [
+            connection for connection in open_connections if connection is not self and connection.is_idle
+        ]
         if len(open_connections) > self.max_connections and idle:
-            min(idle, key=lambda item: item._idle_since).transport.abort()
+            min(idle, key=lambda connection: connection._idle_since).transport.abort()

@@ -154,11 +154,11 @@ class Reporter(Protocol):
 
 
 class ServerClosing(Exception):
-    """Raised by a progress report to stop work whose result is no longer needed."""
+    """The server is closing, so the result of the running work is no longer needed."""
 
 
 class ToolCalls:
-    """Runs the calls of one server in its workers.
+    """The tool calls of one server, run in its workers.
 
     `seen_texts` holds the texts that the client of a stdio server has read; it is None over HTTP.
     """

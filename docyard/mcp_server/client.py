@@ -30,12 +30,12 @@ class ServerConnection:
 
     @property
     def protocol(self) -> str:
-        """The negotiated version of the protocol."""
+        """Return the negotiated version of the protocol."""
         return self._client.protocol_version
 
     @property
     def server(self) -> str:
-        """The server's name and version."""
+        """Return the server's name and version."""
         info = self._client.server_info
         return f"{info.name} {info.version}" if info else "unnamed"
 

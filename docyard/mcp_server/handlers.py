@@ -110,21 +110,23 @@ def build_contents(source: ResourceSource, uri: str) -> tuple[TextResourceConten
     if location.moved_to is not None:
         meta["moved_to"] = location.moved_to
     if not source.is_cut:
-        return (_text_contents(uri, source.text, MIME_TYPE, meta),)
+        return (_build_text_contents(uri, source.text, MIME_TYPE, meta),)
     next_calls = " ".join(source.next_uris) or "read it section by section"
     note = (
         f"The text above is the beginning of {location.address}, which is too long for one answer. "
         f"Next: {next_calls}"
     )
     return (
-        _text_contents(
+        _build_text_contents(
             uri, source.text, MIME_TYPE, {**meta, "truncated": True, "rest": list(source.next_uris)}
         ),
-        _text_contents(uri, note, "text/plain", None),
+        _build_text_contents(uri, note, "text/plain", None),
     )
 
 
-def _text_contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) -> TextResourceContents:
+def _build_text_contents(
+    uri: str, text: str, mime_type: str, meta: dict[str, Any] | None
+) -> TextResourceContents:
     return TextResourceContents(
         uri=escape_surrogates(uri),
         text=text,
@@ -234,12 +236,14 @@ def _complete(
     from tools.completion import NO_CANDIDATES
 
     complete = (
-        _prompt_completer(context, reference, name) if is_prompt else _template_completer(reference, name)
+        _find_prompt_completer(context, reference, name)
+        if is_prompt
+        else _find_template_completer(reference, name)
     )
     return complete(context, typed, arguments) if complete else NO_CANDIDATES
 
 
-def _prompt_completer(context: Context, prompt_name: str, name: str) -> Completer | None:
+def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Completer | None:
     """Return the completions of a prompt's argument; None if any value is valid.
 
     Raises an error for an unknown prompt or argument.
@@ -254,7 +258,7 @@ def _prompt_completer(context: Context, prompt_name: str, name: str) -> Complete
     return argument.complete
 
 
-def _template_completer(template_uri: str, name: str) -> Completer:
+def _find_template_completer(template_uri: str, name: str) -> Completer:
     """Return the completions of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import unknown_argument_error

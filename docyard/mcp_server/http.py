@@ -81,12 +81,12 @@ class _TooLargeSend:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE:
             self._is_replaced = True
-            await _too_large_response()(self._scope, self._receive, self._send)
+            await _build_too_large_response()(self._scope, self._receive, self._send)
         elif not self._is_replaced:
             await self._send(message)
 
 
-def _too_large_response() -> Response:
+def _build_too_large_response() -> Response:
     error = {
         "code": INVALID_REQUEST,
         "message": (f"the message is larger than {MAX_BODY_BYTES:,} bytes. Split it into several calls."),

@@ -42,7 +42,7 @@ class Refusal:
 
 
 class LineAssembler:
-    """Splits a stream of chunks into lines; buffers at most `limit` bytes of an incomplete line."""
+    """A splitter of chunks into lines, which buffers at most `limit` bytes of an incomplete line."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -91,7 +91,7 @@ def build_refusal(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal |
         return Refusal(_scan_for_id(line[:_ID_SCAN_BYTES]), PARSE_ERROR, "The line must be JSON in UTF-8.")
     if not _expects_response(value):
         return None
-    identity = _valid_id(value.get("id")) if isinstance(value, dict) else None
+    identity = _parse_id(value.get("id")) if isinstance(value, dict) else None
     if _contains_surrogate(value):
         message = "A string contains a lone surrogate (such as \\ud800), which is not a character. Remove it."
         return Refusal(identity, PARSE_ERROR, message)
@@ -110,7 +110,7 @@ def _expects_response(value: object) -> bool:
     return "id" in value if "method" in value else not ("result" in value or "error" in value)
 
 
-def _valid_id(value: object) -> RequestId | None:
+def _parse_id(value: object) -> RequestId | None:
     if isinstance(value, str) and not _contains_surrogate(value):
         return value
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -141,7 +141,7 @@ def _scan_for_id(head: bytes) -> RequestId | None:
                 depth -= 1
             case b'"id"' if depth == 1 and (value_match := _VALUE.match(head, token.end())):
                 try:
-                    return _valid_id(json.loads(value_match.group(1)))
+                    return _parse_id(json.loads(value_match.group(1)))
                 except ValueError:
                     return None
     return None

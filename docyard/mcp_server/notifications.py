@@ -43,11 +43,12 @@ _DEBOUNCE_S = 0.05
 
 
 class ToolListAnnouncer:
-    """Announces a changed list of tools, by comparison with the last list that the client received.
+    """The announcer of a changed list of tools, compared with the last list that the client received.
 
     `definitions` returns the current list; it runs in a worker and never delays a response. `bus` sends
-    events to streams. If several clients share a server, only the bus is used; the current list is then
-    compared with the last announced one, at first with the first one that a client received.
+    events to streams. If several clients share a server, only the bus is used. The current list is then
+    compared with the last announced list, and before any announcement with the first list that a client
+    received.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 500
 
 
 class Requests:
-    """Runs requests of one server in its workers; each one reads the index that is current at its start."""
+    """The requests of one server, run in its workers. Each reads the index that is current at its start."""
 
     def __init__(self, toolbox: Toolbox, workers: Workers) -> None:
         self._toolbox = toolbox

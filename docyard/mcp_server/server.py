@@ -165,10 +165,10 @@ def read_client_name(context: Context) -> str:
     # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
     printable = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
     shortened = " ".join(printable.split())[:_MAX_CLIENT_NAME].strip()
-    return shortened or _user_agent_product(context) or "unknown"
+    return shortened or _read_user_agent_product(context) or "unknown"
 
 
-def _user_agent_product(context: Context) -> str:
+def _read_user_agent_product(context: Context) -> str:
     headers: Mapping[str, str] = getattr(context.request, "headers", {})
     product = _PRODUCT.match(headers.get("user-agent", ""))
     return product[0][:_MAX_CLIENT_NAME] if product else ""

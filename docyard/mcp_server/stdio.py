@@ -1,7 +1,7 @@
 """Standard input and output for the SDK's `stdio_server`, with back-pressure and errors for invalid lines.
 
-The SDK reads as fast as the client writes, drops a line that it cannot parse, and waits for a blocked read or
-write when it stops. So this module passes two of its own files to the SDK and wraps the SDK's streams:
+The SDK reads as fast as the client writes, and drops a line that it cannot parse. When it stops, it waits for
+a blocked read or write. So this module passes two of its own files to the SDK and wraps the SDK's streams:
 
 - While 32 requests, or 32 MiB of requests, are unanswered, the next request waits, and no line after it is
   read. A cancellation after the waiting request therefore arrives late. A response of the client could wait
@@ -195,7 +195,7 @@ class InputFile(anyio.AsyncFile[str]):
         return ""
 
     def _run(self, descriptor: int, token: EventLoopToken) -> None:
-        assembler, is_closed = LineAssembler(), _hang_up_check(descriptor)
+        assembler, is_closed = LineAssembler(), _build_hang_up_check(descriptor)
 
         def offer(line: bytes | Oversized) -> None:
             while not self._slot.acquire(timeout=_POLL_S):
@@ -235,8 +235,8 @@ class OutputFile(anyio.AsyncFile[str]):
         """Write a text, wait until it is written or dropped, and return its length."""
         self._progress_time = self._progress_time if self._unwritten else time.monotonic()
         self._unwritten += 1
-        self._queue.put((text.encode(), done := anyio.Event()))
-        await done.wait()
+        self._queue.put((text.encode(), written_event := anyio.Event()))
+        await written_event.wait()
         return len(text)
 
     async def flush(self) -> None:
@@ -253,15 +253,15 @@ class OutputFile(anyio.AsyncFile[str]):
         self._thread.join(_FLUSH_S)
 
     def _run(self, descriptor: int, on_broken: Callable[[], None], token: EventLoopToken) -> None:
-        def finish_write(done: anyio.Event, is_broken: bool) -> None:
+        def finish_write(written_event: anyio.Event, is_broken: bool) -> None:
             self._unwritten -= 1
-            done.set()
+            written_event.set()
             if is_broken:
                 on_broken()
 
         is_broken = False
         while (item := self._queue.get()) is not None:
-            data, done = memoryview(item[0]), item[1]
+            data, written_event = memoryview(item[0]), item[1]
             try:
                 while data and not is_broken:
                     data = data[os.write(descriptor, data[:_WRITE_BYTES]) :]
@@ -269,7 +269,7 @@ class OutputFile(anyio.AsyncFile[str]):
             except OSError:
                 is_broken = True
             with suppress(RuntimeError, CancelledError):  # the event loop has ended
-                from_thread.run_sync(finish_write, done, is_broken, token=token)
+                from_thread.run_sync(finish_write, written_event, is_broken, token=token)
         os.close(descriptor)
 
 
@@ -286,7 +286,7 @@ class StdioConnection(NamedTuple):
 async def stdio() -> AsyncIterator[StdioConnection]:
     """Yield a connection over standard input and output. A client that stops reading cancels the block."""
     requests = OpenRequests()
-    with _private_output() as descriptor:
+    with _redirect_output() as descriptor:
         async with anyio.create_task_group() as tasks:
             with closing(OutputFile(descriptor, tasks.cancel_scope.cancel)) as output:
                 source = InputFile(0, output, requests)
@@ -304,7 +304,7 @@ async def stdio() -> AsyncIterator[StdioConnection]:
 
 
 @contextmanager
-def _private_output() -> Iterator[int]:
+def _redirect_output() -> Iterator[int]:
     """Yield a copy of standard output while descriptor 1 is standard error."""
     sys.stdout.flush()
     private = os.dup(1)
@@ -333,7 +333,7 @@ def _parse(line: bytes) -> JSONRPCMessage | None:
     return None if is_invalid else message
 
 
-def _hang_up_check(descriptor: int) -> Callable[[], object]:
+def _build_hang_up_check(descriptor: int) -> Callable[[], object]:
     """Return a function that detects a closed writing end before all input is read; never on Windows."""
     if not hasattr(select, "poll"):
         return lambda: False

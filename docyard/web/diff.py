@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 MAX_CHANGE_CHARS = 40_000
-"""The maximum number of changed characters, in both texts, of one change; and of its unchanged ones."""
+"""The maximum number of changed characters of one change, in both texts, and of its unchanged characters."""
 
 _CONTEXT_LINES = 2  # unchanged lines around a change
 _MIN_FOLDED_LINES = 4  # fewer unchanged lines are not folded
@@ -36,7 +36,7 @@ class TextRun(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """Lines side by side; `both` has them in one column, if they are one paragraph with changed words.
+    """Lines side by side. If they are one paragraph with changed words, `both` has them in one column.
 
     A `kind` is `same`, `folded` (unchanged, and not near a change), `words`, or `lines` for removed lines,
     added lines, or both.
@@ -84,7 +84,7 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
     return _limit_unchanged(rows, max_chars)
 
 
-def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, more: int = 0) -> DiffRows:
+def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int = 0) -> DiffRows:
     """Return rows with at most `max_chars` characters of unchanged text; add the omitted ones to `more`."""
     limited: list[DiffRow] = []
     for row in rows:
@@ -93,11 +93,11 @@ def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, more: int = 0) -> 
             continue
         text = row.new[0].text
         shown = text if len(text) <= max_chars else text[:max_chars].rpartition("\n")[0] or text[:max_chars]
-        more, max_chars = more + len(text) - len(shown), max_chars - len(shown)
+        omitted_chars, max_chars = omitted_chars + len(text) - len(shown), max_chars - len(shown)
         if shown:
             runs = (TextRun(shown),)
             limited.append(row._replace(old=runs, new=runs, both=runs))
-    return DiffRows(tuple(limited), more)
+    return DiffRows(tuple(limited), omitted_chars)
 
 
 def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffRow]:
@@ -109,18 +109,18 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
         return
     old_runs: list[TextRun] = []
     new_runs: list[TextRun] = []
-    both: list[TextRun] = []
+    both_runs: list[TextRun] = []
     position = step.start
     for edit in step.words:
-        same = TextRun(replace_invisible(old_text[position : edit.start]))
+        unchanged = TextRun(replace_invisible(old_text[position : edit.start]))
         removed = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
         added = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
-        old_runs += [same, removed]
-        new_runs += [same, added]
-        both += [same, removed, added]
+        old_runs += [unchanged, removed]
+        new_runs += [unchanged, added]
+        both_runs += [unchanged, removed, added]
         position = edit.end
     last = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
-    texts = (tuple(run for run in [*runs, last] if run.text) for runs in (old_runs, new_runs, both))
+    texts = (tuple(run for run in [*runs, last] if run.text) for runs in (old_runs, new_runs, both_runs))
     yield DiffRow("words", *texts)
 
 

@@ -39,9 +39,9 @@ def answer_get(site: Site, handle: Handler) -> Callable[[Request], Any]:
     """Return an endpoint for GET requests."""
 
     async def endpoint(request: Request) -> Response:
-        known = request.headers.get("if-none-match", "")
+        if_none_match = request.headers.get("if-none-match", "")
         page_request = PageRequest(
-            site, request.state.caller, request.path_params, request.query_params, known_etags=known
+            site, request.state.caller, request.path_params, request.query_params, known_etags=if_none_match
         )
         return await run_in_thread(partial(_render, page_request, handle))
 

@@ -46,10 +46,10 @@ _STATUS = {
 
 def render_error_page(request: PageRequest, error: WorkspaceError) -> Response:
     """Return the page of an error, with its fix and suggested targets."""
-    near = error.details.get("candidates") if isinstance(error, DocumentNotFound) else None
+    documents = error.details.get("candidates") if isinstance(error, DocumentNotFound) else None
     folders = error.details.get("folders")
     nearest = [
-        *({"label": path, "url": request.urls.document(path)} for path in _select_paths(near)),
+        *({"label": path, "url": request.urls.document(path)} for path in _select_paths(documents)),
         *({"label": path, "url": request.urls.folder(path)} for path in _select_paths(folders)),
         *_suggest_sections(request, error),
     ]

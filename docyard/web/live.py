@@ -30,7 +30,7 @@ _UNFINISHED = "~"
 
 
 def format_unfinished_version(version: str) -> str:
-    """Return the version of a page without its slow parts, which is notified when they are ready."""
+    """Return the version of a page without its slow parts. The page is notified when they are ready."""
     return version and version + _UNFINISHED
 
 
@@ -129,9 +129,9 @@ def build_events_endpoint(site: Watched) -> Callable[[Request], Any]:
             return Response(media_type="text/event-stream")
         if site.live.listeners >= MAX_LISTENERS:
             return PlainTextResponse("too many pages are listening\n", 503, {"Retry-After": "60"})
-        known = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        known_version = request.headers.get("last-event-id") or request.query_params.get("since", "")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        events = site.live.events(site, known[:64])
+        events = site.live.events(site, known_version[:64])
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
     return endpoint

@@ -53,12 +53,12 @@ def _render(page_request: PageRequest, status: int) -> Response:
         return page_request.page("error.html", status=status, error=error, reference=None, nearest=())
     path = page_request.path["path"]
     try:
-        near = _find_similar(page_request, page_request.snapshot, path)
+        similar_pages = _find_similar(page_request, page_request.snapshot, path)
     except WorkspaceError as error:
         return render_error_page(page_request, error)
-    fix = "Similar pages:" if near else "The library lists all documents."
+    fix = "Similar pages:" if similar_pages else "The library lists all documents."
     missing = PageNotFound("the page does not exist", fix=fix)
-    return page_request.page("error.html", status=404, error=missing, reference=None, nearest=near)
+    return page_request.page("error.html", status=404, error=missing, reference=None, nearest=similar_pages)
 
 
 def _find_similar(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:

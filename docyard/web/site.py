@@ -1,8 +1,9 @@
 """The pages of one server, and the version of the state that they show.
 
-A version is a short text that changes if anything on pages may have changed: the tip of a branch, or the
-fetched branches of proposals. Reading thousands of refs is slow, so they are read only if the times of their
-folders changed: Git renames a finished file over a ref, which updates its folder's time.
+A version is a short text that changes if the content of pages may have changed. It depends on the tips of
+branches, and on the fetched branches of proposals. Reading thousands of refs is slow, so
+they are read only if the times of their folders changed. Git renames a finished file over a ref, which
+updates its folder's time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _CLOCK_TICK_NS = 2_000_000_000  # a newer folder may change again within one tick of its clock
 _MAX_AGE_S = 60.0  # of a version, if no folder changed
 
-# The same right after a change. A page with an older version requests the state again.
+# The maximum age right after a change, because a page with an older version requests the state again.
 _MAX_RECENT_AGE_S = 0.25
 FolderTimes = tuple[tuple[str, int, int], ...]
 

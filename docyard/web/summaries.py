@@ -120,14 +120,14 @@ def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
         data = snapshot.git.blob(blob)
         check_pointer(path, data)
         document = Document.parse(data, path)
-        done = _list_done(document)
+        completion_states = _list_completion_states(document)
         facets = {key: document.front_matter[key] for key in BUILT_IN if key in document.front_matter}
     except WorkspaceError as error:
         return DocumentSummary(path.rpartition("/")[2], reason=f"{error.message}. {error.fix}")
-    return DocumentSummary(document.title, len(done), sum(done), facets)
+    return DocumentSummary(document.title, len(completion_states), sum(completion_states), facets)
 
 
-def _list_done(document: Document) -> list[bool]:
+def _list_completion_states(document: Document) -> list[bool]:
     """Return the completion state of each task."""
     if len(document.data) > _MAX_PARSED_BYTES:
         return [box != b" " for box in _TASK_LINE.findall(document.data)]

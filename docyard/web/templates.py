@@ -37,7 +37,7 @@ def render_template(template: str, values: Mapping[str, Any]) -> str:
 
 def get_template(template: str) -> Template:
     """Return a template, which is compiled at the first request."""
-    return _environment().get_template(template)
+    return _build_environment().get_template(template)
 
 
 @cache
@@ -48,7 +48,7 @@ def get_asset_url(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,

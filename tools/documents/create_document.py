@@ -62,7 +62,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not request:
         return _list_types(context)
     if set(request) == {"doc_type"}:
-        return _instructions(context, read(CreateDocumentArguments, request).doc_type or "")
+        return _explain_type(context, read(CreateDocumentArguments, request).doc_type or "")
     return WRITER.run(context, arguments)
 
 
@@ -95,7 +95,7 @@ def _list_types(context: Context) -> Answer:
     return Answer(data)
 
 
-def _instructions(context: Context, name: str) -> Answer:
+def _explain_type(context: Context, name: str) -> Answer:
     from workspace.snapshot.document_types import read_type_named
 
     snapshot = context.snapshot()

@@ -181,7 +181,7 @@ def resolve_operation(arguments: CallArguments) -> str:
             )
         return name
     names = {field for field in arguments if field != "operation"}
-    matching = _matching_operations(arguments, names)
+    matching = _list_matching_operations(arguments, names)
     if len(matching) > 1:
         implied = [
             name for name in matching if (fields := operation_classes()[name].implied_by) and fields <= names
@@ -196,7 +196,7 @@ def resolve_operation(arguments: CallArguments) -> str:
             fix="Give 'operation'.",
             field="operation",
         )
-    raise _mismatch_error(names)
+    raise _build_mismatch_error(names)
 
 
 def guess_operation(arguments: CallArguments) -> str | None:
@@ -206,7 +206,7 @@ def guess_operation(arguments: CallArguments) -> str | None:
         nearest = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
         return nearest[0] if nearest else None
     names = {field for field in arguments if field != "operation"}
-    matching = _matching_operations(arguments, names)
+    matching = _list_matching_operations(arguments, names)
     implied = [
         name
         for name in matching or SPECIFICATIONS
@@ -217,7 +217,7 @@ def guess_operation(arguments: CallArguments) -> str | None:
     return matching[0] if len(matching) == 1 else None
 
 
-def _matching_operations(arguments: CallArguments, names: set[str]) -> list[str]:
+def _list_matching_operations(arguments: CallArguments, names: set[str]) -> list[str]:
     """Return the operations that the fields match; the `slug` of a task selects operations on tasks."""
     matching = [name for name in SPECIFICATIONS if _matches_fields(name, names)]
     slug = arguments.get("slug")
@@ -232,11 +232,11 @@ def _matches_fields(name: str, names: set[str]) -> bool:
     return required <= names <= {field.name for field in fields} and not names <= {"file", "slug"}
 
 
-def _mismatch_error(names: set[str]) -> InvalidArguments:
-    known = ["operation", *all_fields()]
-    for field in sorted(names - set(known)):
-        nearest = nearest_field(field, known)
-        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known fields: {', '.join(known)}."
+def _build_mismatch_error(names: set[str]) -> InvalidArguments:
+    known_fields = ["operation", *all_fields()]
+    for field in sorted(names - set(known_fields)):
+        nearest = nearest_field(field, known_fields)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known fields: {', '.join(known_fields)}."
         return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=nearest)
     return InvalidArguments(
         "'operation' is required: the given fields match no operation",
@@ -337,12 +337,12 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(file, snapshot):
         return {"operation": "add_section", "file": file, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
-    known = {"operation", *(field.name for field in operation_fields(operation))}
-    example = {field: value for field, value in example.items() if field in known}
+    field_names = {"operation", *(field.name for field in operation_fields(operation))}
+    example = {field: value for field, value in example.items() if field in field_names}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)
     if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != file):
-        return {**example, "new_path": _free_path(example["file"], snapshot), "dry_run": True}
+        return {**example, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
     is_refused = operation == "move_section" and error.code in _MOVE_ERRORS
     return _with_move_to_end(example, snapshot) if is_refused else example
 
@@ -355,7 +355,7 @@ def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
     return False
 
 
-def _free_path(file: str, snapshot: Snapshot) -> str:
+def _find_free_path(file: str, snapshot: Snapshot) -> str:
     """Return an unused path in the folder of a document."""
     stem, dot, suffix = file.rpartition(".")
     paths = (f"{stem}-{number}{dot}{suffix}" for number in count(1))
@@ -364,12 +364,12 @@ def _free_path(file: str, snapshot: Snapshot) -> str:
 
 def _with_move_to_end(example: Data, snapshot: Snapshot) -> Data:
     """Return a dry run of a section's move to the end of its own document, which is always valid."""
-    moved: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
-    if moved.get("slug") == PREAMBLE:
+    move_fields: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
+    if move_fields.get("slug") == PREAMBLE:
         with suppress(DocumentNotFound, LimitExceeded, NotADocument):
-            sections = snapshot.document(moved["file"]).sections
-            moved["slug"] = next((item.key for item in sections if not item.is_preamble), PREAMBLE)
-    return {**moved, "dry_run": True}
+            sections = snapshot.document(move_fields["file"]).sections
+            move_fields["slug"] = next((item.key for item in sections if not item.is_preamble), PREAMBLE)
+    return {**move_fields, "dry_run": True}
 
 
 def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:

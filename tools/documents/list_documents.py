@@ -70,7 +70,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     snapshot = read_context.snapshot
     location = find_for_reading(context, snapshot, _normalize_path(request.path), None)
-    paths = _paths(snapshot, location.file)
+    paths = _list_paths(snapshot, location.file)
     criteria = [request.path, request.type, request.tag, request.has_open_tasks]
     previous = (
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
@@ -81,7 +81,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         try:
             document = snapshot.document(path)
             values = snapshot.taxonomy.values(path, document.front_matter)
-            entry = _entry(document, values) if _matches(document, values, request) else None
+            entry = _build_entry(document, values) if _matches(document, values, request) else None
         except (LimitExceeded, NotADocument) as error:
             # Its metadata are unknown, so only a list without filters contains it.
             entry = (
@@ -113,7 +113,7 @@ def _normalize_path(path: str) -> str:
     return "" if normalized == "." else normalized
 
 
-def _paths(snapshot: Snapshot, folder: str) -> list[str]:
+def _list_paths(snapshot: Snapshot, folder: str) -> list[str]:
     """Return the paths of the documents at or under a path.
 
     Raises DocumentNotFound if there are none.
@@ -150,7 +150,7 @@ def _matches(document: Document, values: Values, request: ListDocumentsArguments
     return True
 
 
-def _entry(document: Document, values: Values) -> Data:
+def _build_entry(document: Document, values: Values) -> Data:
     data: Data = {
         "path": document.path,
         "type": ", ".join(values["type"]) if "type" in values else None,

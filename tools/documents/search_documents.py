@@ -44,13 +44,13 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     page = context.index.search(
         request.query, limit=request.limit, progress=context.progress, ref=request.ref
     )
-    best = max((hit.score for hit in page.hits), default=1.0) or 1.0
+    best_score = max((hit.score for hit in page.hits), default=1.0) or 1.0
     matches: list[Data] = [
         {
             "file": hit.filepath,
             "slug": hit.address.removeprefix(hit.filepath + "#"),
             "preview": hit.snippet,
-            "score": round(hit.score / best, 3),
+            "score": round(hit.score / best_score, 3),
         }
         for hit in page.hits
     ]

@@ -85,14 +85,14 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return read_context.usage_answer(_usage(arguments))
     if OPERATIONS not in request:
         return Answer({**_view(read_context, request), "commit": read_context.snapshot.commit})
-    others = sorted(set(request) - {OPERATIONS, "ref"})
-    if others:
+    other_fields = sorted(set(request) - {OPERATIONS, "ref"})
+    if other_fields:
         raise InvalidArguments(
-            f"both '{OPERATIONS}' and fields of a single view ({', '.join(others[:5])}) are given",
+            f"both '{OPERATIONS}' and fields of a single view ({', '.join(other_fields[:5])}) are given",
             fix=f"Put these fields into each of the '{OPERATIONS}'.",
             field=OPERATIONS,
         )
-    return _batch(read_context, read_operations(request[OPERATIONS]))
+    return _view_batch(read_context, read_operations(request[OPERATIONS]))
 
 
 def _read_ref(arguments: CallArguments) -> str | None:
@@ -100,7 +100,7 @@ def _read_ref(arguments: CallArguments) -> str | None:
     return read(ViewDocumentArguments, {"ref": arguments.get("ref")}).ref
 
 
-def _batch(read_context: ReadContext, items: list[dict[str, object]]) -> Answer:
+def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> Answer:
     if len(items) > MAX_VIEWS:
         raise InvalidArguments(
             f"'{OPERATIONS}' has {len(items):,} views; at most {MAX_VIEWS} are allowed",
@@ -147,11 +147,13 @@ def _view(read_context: ReadContext, item: CallArguments) -> Data:
 def _view_at(read_context: ReadContext, file: str, slug: str | None, request: ViewDocumentArguments) -> Data:
     document = read_context.snapshot.document(file)
     if slug is None:
-        return _outline(read_context, document)
+        return _view_outline(read_context, document)
     if read_fragment(slug).task is not None:
-        return _task(read_context, document, slug)
+        return _view_task(read_context, document, slug)
     offset = request.offset or 0
-    data = _section(read_context, document, slug, offset, include_subsections=request.include_subsections)
+    data = _view_section(
+        read_context, document, slug, offset, include_subsections=request.include_subsections
+    )
     return (
         data
         if offset
@@ -175,7 +177,7 @@ def _with_links(
     return {**data, "next_step": step}
 
 
-def _outline(read_context: ReadContext, document: Document) -> Data:
+def _view_outline(read_context: ReadContext, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title, "type": document.type}
     if document.tags:
         data["tags"] = list(document.tags)
@@ -184,10 +186,14 @@ def _outline(read_context: ReadContext, document: Document) -> Data:
     data["sections"] = list_sections(document)
     if titles := extra_titles(document):
         data["titles"] = titles
-    links, more = links_data(read_context, document)
+    links, link_hints = links_data(read_context, document)
     if links:
         data["links"] = links
-    hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message, *more]
+    hints = [
+        cut_hint(document),
+        document.front_matter_error and document.front_matter_error.message,
+        *link_hints,
+    ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
     first = first_with_text(document, document.sections)
@@ -202,8 +208,10 @@ def _outline(read_context: ReadContext, document: Document) -> Data:
             "Read a section: ", read_context.call("view_document", file=document.path, slug=first.key)
         )
     elif read_context.offers_write("edit_document"):
-        add = read_context.write_call("edit_document", operation="add_section", file=document.path, title="…")
-        data["next_step"] = NextStep("Add a section: ", add)
+        add_call = read_context.write_call(
+            "edit_document", operation="add_section", file=document.path, title="…"
+        )
+        data["next_step"] = NextStep("Add a section: ", add_call)
     else:
         data["next_step"] = NextStep(
             "See other documents with ", read_context.call("list_documents"), ": this one is empty"
@@ -211,7 +219,7 @@ def _outline(read_context: ReadContext, document: Document) -> Data:
     return data
 
 
-def _section(
+def _view_section(
     read_context: ReadContext, document: Document, slug: str, offset: int, *, include_subsections: bool
 ) -> Data:
     """Return the data of a section: its own text, or the text with all subsections.
@@ -229,7 +237,9 @@ def _section(
     data: Data = {
         "slug": section.key,
         "content": text,
-        "subsections": [_relative(section, child) for child in document.children(section)[:MAX_SHOWN]]
+        "subsections": [
+            _get_relative_address(section, child) for child in document.children(section)[:MAX_SHOWN]
+        ]
         if section.level
         else [],
         "parent": None if section.parent is None else document.sections[section.parent].key,
@@ -252,18 +262,18 @@ def _section(
         return {**data, "truncated": True, "offset": next_offset, "next_step": step}
     return {
         **data,
-        "next_step": _next_step_after(
+        "next_step": _suggest_next_step(
             read_context, document, section, include_subsections=include_subsections
         ),
     }
 
 
-def _relative(parent: Section, child: Section) -> str:
+def _get_relative_address(parent: Section, child: Section) -> str:
     """Return a subsection's address relative to its parent; the full address if it has its own anchor."""
     return child.key.removeprefix(parent.address + "/")
 
 
-def _next_step_after(
+def _suggest_next_step(
     read_context: ReadContext, document: Document, section: Section, *, include_subsections: bool
 ) -> NextStep:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
@@ -291,19 +301,19 @@ def _next_step_after(
     return NextStep("See other documents with ", read_context.call("list_documents"))
 
 
-def _task(read_context: ReadContext, document: Document, slug: str) -> Data:
+def _view_task(read_context: ReadContext, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),
         "task": task_data(section, task),
         "parent": section.key,
     }
-    verb = "reopen_task" if task.is_done else "complete_task"
-    if not read_context.offers_write(verb):
+    tool_name = "reopen_task" if task.is_done else "complete_task"
+    if not read_context.offers_write(tool_name):
         view = read_context.call("view_document", file=document.path, slug=section.key)
         return {**data, "next_step": NextStep("See its section: ", view)}
     address = f"{section.key}[{task.index}]"
-    change = read_context.write_call(verb, file=document.path, slug=address)
+    change = read_context.write_call(tool_name, file=document.path, slug=address)
     step = NextStep(f"{'Reopen' if task.is_done else 'Finish'} it: ", change)
     return {**data, "next_step": step}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _MAX_DIFFED_BYTES = 1_000_000  # larger texts are not compared
-_MAX_DIFF_CHARACTERS = 10_000  # characters of one diff
+_MAX_DIFF_CHARACTERS = 10_000  # of one diff
 _MAX_SUBJECT = 300
 
 
@@ -102,7 +102,7 @@ def blame_data(
     runs: list[Data] = []
     position, size = first, 0
     while position < len(lines) and len(runs) < _MAX_RUNS and size < max_characters:
-        run = _run(lines, position, max_characters - size)
+        run = _take_run(lines, position, max_characters - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
         data: Data = {"line": run[0].line, "end_line": run[-1].line, "text": text, "commit": run[0].commit}
         if len(text) > max_characters:
@@ -114,7 +114,7 @@ def blame_data(
     return {"lines": runs, "commits": commits}, str(position) if position < len(lines) else None
 
 
-def _run(lines: Sequence[BlamedLine], first: int, max_characters: int) -> list[BlamedLine]:
+def _take_run(lines: Sequence[BlamedLine], first: int, max_characters: int) -> list[BlamedLine]:
     """Return the lines of one commit from the line `first`, at least one, within the character limit."""
     run = [lines[first]]
     remaining = max_characters - len(lines[first].text)

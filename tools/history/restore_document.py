@@ -131,15 +131,17 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
             listing_parts = ("; ", listing, " shows the documents") if listing else ()
             return NextStep("See the changes that were not reverted in 'conflicts'", *listing_parts)
         return NextStep("See the later changes of others (conflicts), the first with ", view)
-    view = _view(context, result, last.path, last.result)
+    view = _build_view_call(context, result, last.path, last.result)
     if not last.is_change:
         return NextStep("No change was necessary", *(("; see it with ", view) if view else ()))
-    again = call("restore_document", undo=result.commit)
+    undo_call = call("restore_document", undo=result.commit)
     view_parts = ("See it with ", view, ", or undo") if view else ("Undo",)
-    return NextStep(*view_parts, " this with ", again)
+    return NextStep(*view_parts, " this with ", undo_call)
 
 
-def _view(context: Context, result: WriteResult, path: str, answer: Mapping[str, object]) -> Call | None:
+def _build_view_call(
+    context: Context, result: WriteResult, path: str, answer: Mapping[str, object]
+) -> Call | None:
     if not path or result.document(path) is None:
         return list_call(context)
     slug = answer.get("slug")

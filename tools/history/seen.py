@@ -21,7 +21,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
     """Record the sections, before and after a change, of which a diff shows all lines."""
-    old, new = _shown_lines(diff)
+    old, new = _list_shown_lines(diff)
     exists = change.new.exists
     for commit, path, lines in (
         (change.parent, change.old_path, old),
@@ -31,28 +31,28 @@ def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
             continue
         with suppress(WorkspaceError):  # an unreadable document was not shown
             document = context.workspace.snapshot(commit).document(path)
-            context.record_seen(document, _sections_in(document, lines))
+            context.record_seen(document, _select_sections(document, lines))
 
 
-def _shown_lines(diff: str) -> tuple[set[int], set[int]]:
+def _list_shown_lines(diff: str) -> tuple[set[int], set[int]]:
     """Return the line numbers that a unified diff shows, in the old text and in the new one."""
     old: set[int] = set()
     new: set[int] = set()
-    before = after = 0
+    old_number = new_number = 0
     for line in diff.split("\n"):
         if hunk := _HUNK.fullmatch(line):
-            before, after = int(hunk[1]), int(hunk[2])
+            old_number, new_number = int(hunk[1]), int(hunk[2])
             continue
         if line[:1] in (" ", "-"):
-            old.add(before)
-            before += 1
+            old.add(old_number)
+            old_number += 1
         if line[:1] in (" ", "+"):
-            new.add(after)
-            after += 1
+            new.add(new_number)
+            new_number += 1
     return old, new
 
 
-def _sections_in(document: Document, lines: set[int]) -> Iterator[Section]:
+def _select_sections(document: Document, lines: set[int]) -> Iterator[Section]:
     """Yield the sections whose lines are all in `lines`, except headings and blank lines."""
     for section in document.sections:
         spans = ((section.start, section.heading_start), (section.body, section.end))

@@ -89,9 +89,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         check_path(file)
     location = find_for_reading(context, read_context.snapshot, file, slug)
     page = (
-        _blame(read_context, location, position)
+        _view_blame(read_context, location, position)
         if request.blame
-        else _changes(read_context, location, request, position)
+        else _view_changes(read_context, location, request, position)
     )
     cursor = (
         None
@@ -130,7 +130,7 @@ def _explain(context: Context, arguments: CallArguments, request: ViewHistoryArg
     return read_context.usage_answer(_usage(arguments))
 
 
-def _changes(
+def _view_changes(
     read_context: ReadContext, location: Location, request: ViewHistoryArguments, position: str | None
 ) -> _Page:
     """Return a page of changes, newest first."""
@@ -149,11 +149,11 @@ def _changes(
             "the search stopped after many commits, before this page was full; the cursor continues it"
         )
     data: Data = {
-        **_document_and_section(location),
+        **_describe_target(location),
         "history": _describe_changes(read_context.context, page.entries, diff=diff),
         **({"hints": hints} if hints else {}),
     }
-    return _Page(data, page.next, _after_changes(read_context, location, page.entries))
+    return _Page(data, page.next, _suggest_next_step(read_context, location, page.entries))
 
 
 def _describe_changes(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
@@ -169,7 +169,7 @@ def _describe_changes(context: Context, changes: Sequence[CommitChange], *, diff
     return entries
 
 
-def _blame(read_context: ReadContext, location: Location, position: str | None) -> _Page:
+def _view_blame(read_context: ReadContext, location: Location, position: str | None) -> _Page:
     """Return a page of lines with the commits that wrote them."""
     from tools.history.descriptions import blame_data
 
@@ -180,28 +180,28 @@ def _blame(read_context: ReadContext, location: Location, position: str | None) 
     data, next_position = blame_data(
         history, lines, int(position or 0), read_context.context.text_characters // 2
     )
-    step = NextStep("See its commits: ", read_context.call("view_history", **_call_fields(location)))
-    return _Page({**_document_and_section(location), **data}, next_position, step)
+    step = NextStep("See its commits: ", read_context.call("view_history", **_build_call_fields(location)))
+    return _Page({**_describe_target(location), **data}, next_position, step)
 
 
-def _document_and_section(location: Location) -> Data:
+def _describe_target(location: Location) -> Data:
     """Return the document and section of a location; the section of a task is the one that contains it."""
     return {"file": location.file, "slug": read_fragment(location.slug).section if location.slug else None}
 
 
-def _call_fields(location: Location) -> Data:
+def _build_call_fields(location: Location) -> Data:
     """Return the document and section as fields of a call."""
-    return {field: value for field, value in _document_and_section(location).items() if value is not None}
+    return {field: value for field, value in _describe_target(location).items() if value is not None}
 
 
-def _after_changes(
+def _suggest_next_step(
     read_context: ReadContext, location: Location, changes: Sequence[CommitChange]
 ) -> NextStep:
     newest = changes[0] if changes else None
     if newest is None or newest.old_path is None or newest.parent is None:
         return NextStep(
             "See the authors of its lines: ",
-            read_context.call("view_history", **_call_fields(location), blame=True),
+            read_context.call("view_history", **_build_call_fields(location), blame=True),
         )
     previous = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
     if newest.kind == "removed" and read_context.offers_write("restore_document"):

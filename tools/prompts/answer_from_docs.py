@@ -20,7 +20,7 @@ def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
         "for an answer.",
     ]
     if context.offers("read_section"):
-        steps.append(f"Read a section with its subsections if you need more: {_section_call()}.")
+        steps.append(f"Read a section with its subsections if you need more: {_build_section_call()}.")
     steps += [
         "Answer only from the text that you have read, beginning with a short answer. After each statement "
         "name its address, such as (guides/retries.md#backoff). Name the commit once at the end.",
@@ -34,7 +34,7 @@ def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
     )
 
 
-def _section_call() -> str:
+def _build_section_call() -> str:
     return str(call("read_section", file_path="…", section_heading="…"))
 
 

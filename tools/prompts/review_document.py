@@ -44,9 +44,11 @@ def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
         "changes, or not ready. If there are no problems, say so, and do not invent any.",
     ]
     if context.offers("edit_document"):
-        add = call("edit_document", operation="add_task", file=location.document.path, slug="…", title="…")
+        add_call = call(
+            "edit_document", operation="add_task", file=location.document.path, slug="…", title="…"
+        )
         steps.append(
-            f"Do not change anything yet. If I request it, fix the findings or add them as tasks: {add}."
+            f"Do not change anything yet. If I request it, fix the findings or add them as tasks: {add_call}."
         )
     commit = (
         f" Its text at commit {location.snapshot.commit} is attached." if location.snapshot.commit else ""

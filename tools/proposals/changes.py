@@ -63,7 +63,7 @@ def render_changes(
         sizes = len(text), len(str(data))
         if entries and (is_cut or sizes[0] > remaining_markdown or sizes[1] > remaining_data):
             break
-        entry = _entry(change, data)
+        entry = _build_entry(change, data)
         if is_cut:
             entry |= {
                 "truncated": True,
@@ -71,7 +71,7 @@ def render_changes(
             }
             text += f"\nThe rest: {entry['rest']}\n"
         elif change.kind is DocumentKind.ADDED:
-            versions = _version_calls(context, changes, change, None)
+            versions = _list_version_calls(context, changes, change, None)
             entry |= versions
             text += _describe_versions(versions)
         entries.append(entry)
@@ -83,7 +83,7 @@ def render_changes(
             break
     files = list(changes.files) if position >= len(documents) else []
     return ChangesPage(
-        {"documents": entries, **_file_names(files)},
+        {"documents": entries, **_list_file_names(files)},
         "\n".join(texts),
         position if position < len(documents) else None,
     )
@@ -108,10 +108,10 @@ def render_change(
         paths = sorted(
             {path for change in changes.documents for path in (change.path, change.old_path) if path}
         )
-        raise _not_changed(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
+        raise _build_not_changed_error(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
     if slug is not None:
         change = _narrow_to_section(change, slug)
-    versions = _version_calls(context, changes, change, slug)
+    versions = _list_version_calls(context, changes, change, slug)
     text, rest = cut_text(
         format_markdown([change], offset + _MAX_DOCUMENT_CHARACTERS) + _describe_versions(versions),
         offset,
@@ -119,7 +119,7 @@ def render_change(
     )
     data = format_data([change], max_characters)
     return ChangesPage(
-        {"documents": [{**_entry(change, data), **versions}], "more": data["more"]}, text, rest
+        {"documents": [{**_build_entry(change, data), **versions}], "more": data["more"]}, text, rest
     )
 
 
@@ -130,12 +130,12 @@ def _narrow_to_section(change: DocumentChange, slug: str) -> DocumentChange:
     section_change = select_section(change, slug)
     if section_change is None:
         addresses = list(dict.fromkeys(change.section for change in change.sections))
-        close = find_nearest(slug, addresses) or addresses[:5]
-        raise _not_changed(f"'{slug[:200]}' of '{change.path[:200]}'", close, "slug")
+        nearest = find_nearest(slug, addresses) or addresses[:5]
+        raise _build_not_changed_error(f"'{slug[:200]}' of '{change.path[:200]}'", nearest, "slug")
     return section_change
 
 
-def _not_changed(subject: str, candidates: Sequence[str], field: str) -> NotChanged:
+def _build_not_changed_error(subject: str, candidates: Sequence[str], field: str) -> NotChanged:
     fix = f"Name a changed one, such as '{candidates[0]}'." if candidates else "View the proposal without it."
     return NotChanged(
         f"{subject} is not changed by this proposal", fix=fix, candidates=list(candidates), field=field
@@ -150,12 +150,12 @@ def _is_truncated(data: Data) -> bool:
     return any(change.get("is_cut") for document in documents for change in document["changes"])
 
 
-def _entry(change: DocumentChange, data: Data) -> Data:
+def _build_entry(change: DocumentChange, data: Data) -> Data:
     documents = data["documents"]
     return dict(documents[0]) if isinstance(documents, list) and documents else {"path": change.path}
 
 
-def _version_calls(
+def _list_version_calls(
     context: Context, changes: CommitChanges, change: DocumentChange, slug: str | None
 ) -> dict[str, str]:
     """Return the calls that read a document or section before and after its change."""
@@ -181,7 +181,7 @@ def _describe_versions(versions: Mapping[str, str]) -> str:
     return "\nTo read it in full:\n\n" + "\n".join(lines) + "\n" if versions else ""
 
 
-def _file_names(files: Sequence[str]) -> Data:
+def _list_file_names(files: Sequence[str]) -> Data:
     if not files:
         return {}
     from tools.write_target import list_names

@@ -51,7 +51,7 @@ def comments_page(
     )
     threads: list[Data] = []
     for placed_thread in page.threads:
-        data = _thread(placed_thread, proposal.id, max_bytes)
+        data = _describe_thread(placed_thread, proposal.id, max_bytes)
         max_bytes -= size_of(data)
         if threads and max_bytes < 0:
             return CommentsPage(threads, page.total, placed_thread.position)
@@ -61,15 +61,17 @@ def comments_page(
 
 def comments_cursor(proposal: Proposal, location: CommentLocation, next: int | None) -> str | None:
     """Return the cursor of a page of threads; None after the last one."""
-    return None if next is None else write_list_cursor(str(next), None, _search(proposal, location))
+    return None if next is None else write_list_cursor(str(next), None, _build_criteria(proposal, location))
 
 
 def read_comments_cursor(proposal: Proposal, location: CommentLocation, cursor: str | None) -> int:
     """Return the index of the first thread of a page. Raises InvalidCursor."""
-    return int(read_list_cursor(cursor, None, _search(proposal, location))) if cursor is not None else 0
+    return (
+        int(read_list_cursor(cursor, None, _build_criteria(proposal, location))) if cursor is not None else 0
+    )
 
 
-def _search(proposal: Proposal, location: CommentLocation) -> list[object]:
+def _build_criteria(proposal: Proposal, location: CommentLocation) -> list[object]:
     return ["comments", proposal.id, *location]
 
 
@@ -104,7 +106,7 @@ def location_data(placed_thread: AnchoredThread) -> Data:
     return data
 
 
-def _thread(placed_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
+def _describe_thread(placed_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
     comment, replies = placed_thread.thread
     data = {**describe_comment(comment, proposal), **location_data(placed_thread), "replies": []}
     if replies:

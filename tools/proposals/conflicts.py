@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _VERSIONS = ("base", "ours", "theirs")
 _MAX_CONFLICTS = 100
-_MAX_VERSION_CHARACTERS = 20_000  # characters of one version
+_MAX_VERSION_CHARACTERS = 20_000  # of one version
 _MAX_SINGLE_RESOLUTIONS = 10  # an example with more conflicts has one resolution for each file
 CHOICES = tuple(choice.value for choice in ResolutionChoice)
 
@@ -77,8 +77,10 @@ def suggest_resolutions(conflicts: Iterable[Data]) -> list[Data]:
     entries = list(conflicts)
     if len(entries) > _MAX_SINGLE_RESOLUTIONS:
         return [{"file": file, "choice": "ours"} for file in dict.fromkeys(data["file"] for data in entries)]
-    named = ("file", "kind", "where", "part")
-    return [{**{name: data[name] for name in named if name in data}, "choice": "ours"} for data in entries]
+    id_fields = ("file", "kind", "where", "part")
+    return [
+        {**{name: data[name] for name in id_fields if name in data}, "choice": "ours"} for data in entries
+    ]
 
 
 def complete_resolutions(items: Sequence[Any], conflicts: Iterable[Data]) -> list[Data]:
@@ -104,7 +106,7 @@ def read_resolutions(
     file_wide: list[tuple[int, _Resolution, ResolutionChoice]] = []
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise _resolution_error(index, "must be an object")
+            raise _build_resolution_error(index, "must be an object")
         fields = {name: value for name, value in without_nulls(item).items() if name not in _SHOWN_ONLY}
         item_resolution = _parse_resolution(index, fields)
         choice = ResolutionChoice(_check_known(index, "choice", item_resolution.choice, CHOICES))
@@ -117,11 +119,11 @@ def read_resolutions(
             item_resolution.part,
         )
         if choice is ResolutionChoice.CONTENT and item_resolution.content is None:
-            raise _resolution_error(
+            raise _build_resolution_error(
                 index, "must have 'content'", "Give the new text as 'content'; \"\" removes the part."
             )
         if choice is not ResolutionChoice.CONTENT and item_resolution.content is not None:
-            raise _resolution_error(
+            raise _build_resolution_error(
                 index,
                 f"must not have 'content' with choice '{choice}'",
                 "Set 'choice' to 'content', or omit 'content'.",
@@ -129,7 +131,7 @@ def read_resolutions(
         content = item_resolution.content.encode("utf-8", "replace") if item_resolution.content else None
         file_resolutions = resolutions.setdefault(item_resolution.file, {})
         if unit in file_resolutions:
-            raise _resolution_error(
+            raise _build_resolution_error(
                 index, "names the same conflict as another resolution", "Remove one of the two."
             )
         file_resolutions[unit] = Resolution(choice, content)
@@ -147,7 +149,9 @@ def _decide_all(
 ) -> None:
     """Add a resolution for each conflict of a file or section that has none."""
     if choice is ResolutionChoice.CONTENT:
-        raise _resolution_error(index, "must have 'kind' if its choice is 'content'", "Give 'kind' too.")
+        raise _build_resolution_error(
+            index, "must have 'kind' if its choice is 'content'", "Give 'kind' too."
+        )
     units = [
         file_conflict.conflict.unit
         for file_conflict in conflicts
@@ -162,7 +166,7 @@ def _decide_all(
             if nearest
             else "Refresh without resolutions: there are no conflicts."
         )
-        raise _resolution_error(index, "names a conflict that does not exist", fix)
+        raise _build_resolution_error(index, "names a conflict that does not exist", fix)
     for unit in units:
         resolutions.setdefault(resolution.file, {}).setdefault(unit, Resolution(choice))
 
@@ -177,19 +181,19 @@ def _parse_resolution(index: int, fields: Mapping[str, object]) -> _Resolution:
     try:
         return _Resolution.model_validate(fields)
     except ValidationError as error:
-        described = explain(error.errors(include_url=False)[0], _Resolution)
-        raise _resolution_error(index, described.message, described.fix) from error
+        explanation = explain(error.errors(include_url=False)[0], _Resolution)
+        raise _build_resolution_error(index, explanation.message, explanation.fix) from error
 
 
 def _check_known(index: int, field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
         nearest = find_nearest(value, known)
         fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(known)}."
-        raise _resolution_error(index, f"has an unknown {field} '{value[:50]}'", fix)
+        raise _build_resolution_error(index, f"has an unknown {field} '{value[:50]}'", fix)
     return value
 
 
-def _resolution_error(
-    index: int, what: str, fix: str = "Copy the conflict, and add 'choice'."
+def _build_resolution_error(
+    index: int, problem: str, fix: str = "Copy the conflict, and add 'choice'."
 ) -> InvalidArguments:
-    return InvalidArguments(f"'resolutions[{index}]': {what}", fix=fix, field="resolutions")
+    return InvalidArguments(f"'resolutions[{index}]': {problem}", fix=fix, field="resolutions")

@@ -57,13 +57,13 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         submit=request.submit,
         key=request.idempotency_key,
     )
-    words = proposal.content
+    content = proposal.content
     data: Data = {
         "created": True,
         "proposal": proposal.id,
-        "title": escape_invisible(words.title),
-        "branch": words.branch,
-        "target": words.target,
+        "title": escape_invisible(content.title),
+        "branch": content.branch,
+        "target": content.target,
         "state": proposal.state.value,
         "overlaps": overlaps_of(context, proposal.id),
         "commit": choose_commit(context, proposal),
@@ -75,7 +75,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if request.submit and proposal.tip != proposal.content.base:
         pull_request, hints = announce(proposal_actions, proposal)
         data |= pull_request
-    if same_title := _with_same_title(proposal_actions.list_all(), proposal):
+    if same_title := _list_with_same_title(proposal_actions.list_all(), proposal):
         hints.append(f"open proposals with the same title: {', '.join(same_title)}")
     if hints:
         data["hints"] = hints
@@ -98,10 +98,18 @@ def _explain(context: Context, arguments: CallArguments, request: CreateProposal
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})
 
 
-def _with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
+def _list_with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
     title = proposal.content.title.casefold()
-    others = (other for other in proposals if other.is_open and other.id != proposal.id)
-    return [other.id for other in others if other.content.title.casefold() == title][:_MAX_LISTED]
+    other_proposals = (
+        other_proposal
+        for other_proposal in proposals
+        if other_proposal.is_open and other_proposal.id != proposal.id
+    )
+    return [
+        other_proposal.id
+        for other_proposal in other_proposals
+        if other_proposal.content.title.casefold() == title
+    ][:_MAX_LISTED]
 
 
 TOOL = Tool(

@@ -47,17 +47,17 @@ def view_comments(
     if next_cursor is not None:
         step = NextStep("See more with ", comments_call(proposal, location, next_cursor, limit=limit))
     else:
-        step = _reply_call(context, proposal, page.threads[-1]["comment"] if page.threads else None)
+        step = _build_reply_step(context, proposal, page.threads[-1]["comment"] if page.threads else None)
     data: Data = {"comments": page.threads, "comments_total": page.total, "next_cursor": next_cursor}
-    return _answer(context, proposal, data, step)
+    return _build_answer(context, proposal, data, step)
 
 
 def comments_call(
     proposal: Proposal, location: CommentLocation, cursor: str | None = None, **fields: object
 ) -> Call:
     """Return the call for all threads, or those of a location."""
-    named = zip(("file", "slug"), location, strict=True)
-    arguments: Data = {name: value for name, value in named if value is not None}
+    pairs = zip(("file", "slug"), location, strict=True)
+    arguments: Data = {name: value for name, value in pairs if value is not None}
     arguments |= {"comments": True, **fields, **({"cursor": cursor} if cursor is not None else {})}
     return call("view_proposal", proposal=proposal.id, **arguments)
 
@@ -75,9 +75,9 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
         next_page: Data = {"reviews": True, "limit": limit, "cursor": next_cursor}
         step = NextStep("See more with ", call("view_proposal", proposal=proposal.id, **next_page))
     else:
-        step = _view_call(proposal)
+        step = _build_view_step(proposal)
     data: Data = {"reviews": entries, "reviews_total": len(proposal.reviews), "next_cursor": next_cursor}
-    return _answer(context, proposal, data, step)
+    return _build_answer(context, proposal, data, step)
 
 
 def view_comment(
@@ -90,24 +90,28 @@ def view_comment(
     for review in proposal.reviews:
         if review.review.id == id:
             review_fields = review_data(review, find_void_approvals(context, proposal), proposal.id)
-            text, next_offset = _part(review.review.text, offset)
-            step = _view_call(proposal) if next_offset is None else _continue_call(proposal, id, next_offset)
+            text, next_offset = _cut_part(review.review.text, offset)
+            step = (
+                _build_view_step(proposal)
+                if next_offset is None
+                else _build_continue_step(proposal, id, next_offset)
+            )
             data: Data = {
-                "reviews": [{**_without_cut(review_fields), "text": text}],
+                "reviews": [{**_remove_cut(review_fields), "text": text}],
                 "next_offset": next_offset,
             }
-            return _answer(context, proposal, data, step)
+            return _build_answer(context, proposal, data, step)
     for number, thread in enumerate(proposal.content.threads):
         if thread.comment.id == id:
             return _view_thread(context, proposal, number, offset, limit, cursor)
         for reply in thread.replies:
             if reply.id == id:
                 return _view_reply(context, proposal, thread, reply, offset)
-    close = find_nearest(id, [*_ids(proposal)])
+    nearest = find_nearest(id, [*_list_ids(proposal)])
     raise CommentNotFound(
         f"the proposal has no comment or review with the id '{id[:60]}'",
-        fix=f"Name one of these: {', '.join(close)}." if close else "Use an id that view_proposal shows.",
-        candidates=close,
+        fix=f"Name one of these: {', '.join(nearest)}." if nearest else "Use an id that view_proposal shows.",
+        candidates=nearest,
         field="comment",
     )
 
@@ -115,9 +119,9 @@ def view_comment(
 def view_description(context: Context, proposal: Proposal, offset: int) -> Answer:
     """Return the description from a character."""
     text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, _MAX_TEXT_CHARACTERS)
-    read_on = call("view_proposal", proposal=proposal.id, offset=next_offset)
-    step = NextStep("Read on with ", read_on) if next_offset is not None else _view_call(proposal)
-    return _answer(context, proposal, {"description": text, "next_offset": next_offset}, step)
+    rest_call = call("view_proposal", proposal=proposal.id, offset=next_offset)
+    step = NextStep("Read on with ", rest_call) if next_offset is not None else _build_view_step(proposal)
+    return _build_answer(context, proposal, {"description": text, "next_offset": next_offset}, step)
 
 
 def _view_thread(
@@ -130,8 +134,8 @@ def _view_thread(
     [placed_thread] = context.workspace.proposal_reviews().comments(proposal, after=number, limit=1).threads
     comment_fields, next_offset = describe_comment(comment, proposal.id), None
     if cursor is None or offset is not None:
-        text, next_offset = _part(comment.text, offset)
-        comment_fields = {**_without_cut(comment_fields), "text": text}
+        text, next_offset = _cut_part(comment.text, offset)
+        comment_fields = {**_remove_cut(comment_fields), "text": text}
     page = (describe_comment(reply, proposal.id) for reply in replies[first : first + limit])
     reply_entries = select_fitting(page, _MAX_REPLIES_BYTES)
     end = first + len(reply_entries)
@@ -144,46 +148,46 @@ def _view_thread(
     }
     data: Data = {"comments": [thread], "next_offset": next_offset, "next_cursor": next_cursor}
     if next_offset is not None:
-        step = _continue_call(proposal, comment.id, next_offset)
+        step = _build_continue_step(proposal, comment.id, next_offset)
     elif next_cursor is not None:
         next_page: Data = {"comment": comment.id, "limit": limit, "cursor": next_cursor}
         step = NextStep("See more replies with ", call("view_proposal", proposal=proposal.id, **next_page))
     else:
-        step = _reply_call(context, proposal, comment.id)
-    return _answer(context, proposal, data, step)
+        step = _build_reply_step(context, proposal, comment.id)
+    return _build_answer(context, proposal, data, step)
 
 
 def _view_reply(
     context: Context, proposal: Proposal, thread: Thread, reply: Comment, offset: int | None
 ) -> Answer:
-    text, next_offset = _part(reply.text, offset)
+    text, next_offset = _cut_part(reply.text, offset)
     comment_fields = {
-        **_without_cut(describe_comment(reply, proposal.id)),
+        **_remove_cut(describe_comment(reply, proposal.id)),
         "text": text,
         "reply_to": thread.comment.id,
     }
     step = (
-        _reply_call(context, proposal, reply.id)
+        _build_reply_step(context, proposal, reply.id)
         if next_offset is None
-        else _continue_call(proposal, reply.id, next_offset)
+        else _build_continue_step(proposal, reply.id, next_offset)
     )
     data: Data = {"comments": [{**comment_fields, "replies": []}], "next_offset": next_offset}
-    return _answer(context, proposal, data, step)
+    return _build_answer(context, proposal, data, step)
 
 
-def _part(text: str, offset: int | None) -> tuple[str, int | None]:
+def _cut_part(text: str, offset: int | None) -> tuple[str, int | None]:
     return cut_text(escape_invisible(text), offset or 0, _MAX_TEXT_CHARACTERS)
 
 
-def _without_cut(fields: Data) -> Data:
+def _remove_cut(fields: Data) -> Data:
     return {name: value for name, value in fields.items() if name != "rest"}
 
 
-def _continue_call(proposal: Proposal, id: str, offset: int) -> NextStep:
+def _build_continue_step(proposal: Proposal, id: str, offset: int) -> NextStep:
     return NextStep("Read on with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset))
 
 
-def _reply_call(context: Context, proposal: Proposal, id: str | None) -> NextStep:
+def _build_reply_step(context: Context, proposal: Proposal, id: str | None) -> NextStep:
     if not context.offers("update_proposal"):
         return NextStep("See its changes with ", call("view_proposal", proposal=proposal.id))
     answer = {"reply_to": id} if id is not None else {}
@@ -191,17 +195,17 @@ def _reply_call(context: Context, proposal: Proposal, id: str | None) -> NextSte
     return NextStep("Add a comment: ", call("update_proposal", **fields))
 
 
-def _view_call(proposal: Proposal) -> NextStep:
+def _build_view_step(proposal: Proposal) -> NextStep:
     return NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
 
 
-def _ids(proposal: Proposal) -> Iterator[str]:
+def _list_ids(proposal: Proposal) -> Iterator[str]:
     for bound in proposal.reviews:
         yield bound.review.id
     for thread in proposal.content.threads:
         yield from (comment.id for comment in (thread.comment, *thread.replies))
 
 
-def _answer(context: Context, proposal: Proposal, data: Data, step: NextStep) -> Answer:
+def _build_answer(context: Context, proposal: Proposal, data: Data, step: NextStep) -> Answer:
     commit = proposal.tip or context.workspace.tip()
     return Answer({**describe_proposal(proposal), **data, "commit": commit, "next_step": step})

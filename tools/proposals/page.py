@@ -22,37 +22,37 @@ _LONGEST = 400
 def render_page(data: Data, changes: str) -> str:
     """Return the page for the data of a view and its changes as Markdown."""
     parts = [
-        *_head(data),
-        *_missing(data),
-        *_unreviewed(data),
-        *_checks(data),
-        *_conflicts(data),
-        *_overlaps(data),
-        *_reviews(data),
-        *_commits(data),
-        *_changes(data, changes),
-        *_comments(data),
+        *_render_head(data),
+        *_render_missing(data),
+        *_render_unreviewed(data),
+        *_render_checks(data),
+        *_render_conflicts(data),
+        *_render_overlaps(data),
+        *_render_reviews(data),
+        *_render_commits(data),
+        *_render_changes(data, changes),
+        *_render_comments(data),
         f"\n---\n\nCommit: {data['commit']}\n\nNext: {data['next_step'].text()}\n",
     ]
     return "".join(parts)
 
 
-def _head(data: Data) -> Iterator[str]:
+def _render_head(data: Data) -> Iterator[str]:
     author = data["author"]
-    by = author["client"] or author["name"]
+    author_name = author["client"] or author["name"]
     yield f"# {_escape(data['title'])}\n\n"
-    yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_escape(by)}, "
-    into = "merged" if data["state"] == "merged" else "to be merged"
-    yield f"{data['opened']}, {into} into `{data['target']}`; branch `{data['branch']}`.\n"
+    yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_escape(author_name)}, "
+    merge_label = "merged" if data["state"] == "merged" else "to be merged"
+    yield f"{data['opened']}, {merge_label} into `{data['target']}`; branch `{data['branch']}`.\n"
     if behind := data.get("behind"):
         yield f"{data['target']} is {behind} commit{'s' * (behind != 1)} ahead of it.\n"
     for hint in data.get("hints", ()):
         yield f"\nNote: {_escape(hint)}.\n"
     if data.get("description"):
-        yield f"\n{_quote(data['description'])}\n{_rest(data.get('description_rest'))}"
+        yield f"\n{_quote(data['description'])}\n{_render_rest(data.get('description_rest'))}"
 
 
-def _missing(data: Data) -> Iterator[str]:
+def _render_missing(data: Data) -> Iterator[str]:
     if "missing" not in data:
         return
     yield "\n## Merge requirements\n\n"
@@ -61,22 +61,22 @@ def _missing(data: Data) -> Iterator[str]:
         yield f"- {_escape(block['message'])}{suffix}\n"
     for demand in data.get("demands", ()):
         approvers = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
-        count, needs = len(demand["approved_by"]), demand["approvals_needed"]
+        approval_count, needed_count = len(demand["approved_by"]), demand["approvals_needed"]
         merge = f"; merged by {', '.join(demand['may_merge']) or 'a person'}"
-        yield f"- Protected by rule {demand['rule']}: {_codes(demand['paths'])}; {count} of {needs} approvals"
-        yield f"{approvers}{merge}\n"
+        yield f"- Protected by rule {demand['rule']}: {_format_codes(demand['paths'])}; "
+        yield f"{approval_count} of {needed_count} approvals{approvers}{merge}\n"
     if not (data["missing"] or data.get("demands")):
         yield "Nothing.\n"
 
 
-def _unreviewed(data: Data) -> Iterator[str]:
+def _render_unreviewed(data: Data) -> Iterator[str]:
     if "unreviewed" not in data:
         return
-    yield f"\n## Unreviewed changes that a merge would add from {_code(data['target'])}\n"
+    yield f"\n## Unreviewed changes that a merge would add from {_format_code(data['target'])}\n"
     for document in data["unreviewed"]["documents"]:
         for change in document["changes"]:
             address = f"{document['path']}#{change['address']}" if change["address"] else document["path"]
-            yield f"\n{change['kind'].replace('_', ' ')}: {_code(address)}\n"
+            yield f"\n{change['kind'].replace('_', ' ')}: {_format_code(address)}\n"
             for version in ("before", "after"):
                 if change.get(version):
                     yield f"\n{version}:\n\n{_fence(change[version])}\n"
@@ -85,30 +85,32 @@ def _unreviewed(data: Data) -> Iterator[str]:
     if more := data["unreviewed"]["more"]:
         yield f"\nand {more} more\n"
     if files := data["unreviewed"]["files"]:
-        yield f"\nOther files: {_codes(files)}\n"
+        yield f"\nOther files: {_format_codes(files)}\n"
 
 
-def _checks(data: Data) -> Iterator[str]:
+def _render_checks(data: Data) -> Iterator[str]:
     if not data.get("checks"):
         return
     yield "\n## Checks of the merge\n\n"
     for check in data["checks"]:
         yield f"- {check['name']}: {'passed' if check['passed'] else 'failed'}\n"
         for problem in check["problems"]:
-            where = f"{_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
-            yield f"  - {where}{_escape(problem['message'])} ({problem['rule']})\n"
+            location = (
+                f"{_format_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
+            )
+            yield f"  - {location}{_escape(problem['message'])} ({problem['rule']})\n"
         if more := check.get("more"):
             yield f"  - and {more} more\n"
 
 
-def _conflicts(data: Data) -> Iterator[str]:
+def _render_conflicts(data: Data) -> Iterator[str]:
     if not data.get("conflicts"):
         return
     yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Resolve each with "
     yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
     for item in data["conflicts"]:
-        part = f", part {_code(item['part'])}" if item.get("part") else ""
-        yield f"\n### {item['kind']} {_code(item['where'])} of {_code(item['file'])}{part}\n"
+        part = f", part {_format_code(item['part'])}" if item.get("part") else ""
+        yield f"\n### {item['kind']} {_format_code(item['where'])} of {_format_code(item['file'])}{part}\n"
         for version in ("base", "ours", "theirs"):
             text = item[version]
             yield f"\n{version}: missing\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
@@ -118,85 +120,92 @@ def _conflicts(data: Data) -> Iterator[str]:
         yield f"\nand {more} more\n"
 
 
-def _overlaps(data: Data) -> Iterator[str]:
+def _render_overlaps(data: Data) -> Iterator[str]:
     if data.get("overlaps"):
         yield "\n## Overlaps with other open proposals\n\n"
         for item in data["overlaps"]:
-            yield f"- `{item['proposal']}` {_escape(item['title'])}: {_codes(item['addresses'])}\n"
+            yield f"- `{item['proposal']}` {_escape(item['title'])}: {_format_codes(item['addresses'])}\n"
 
 
-def _reviews(data: Data) -> Iterator[str]:
+def _render_reviews(data: Data) -> Iterator[str]:
     if data.get("reviews"):
         yield "\n## Reviews\n\n"
         for review in data["reviews"]:
-            holds = "" if review["holds"] else f" (does not count: {review.get('void', 'void')})"
-            yield f"- {review['verdict'].replace('_', ' ')} by {_who(review)}, {review['time']}, on "
-            yield f"{review['commit'][:7]}{holds}\n"
+            void_note = "" if review["holds"] else f" (does not count: {review.get('void', 'void')})"
+            yield f"- {review['verdict'].replace('_', ' ')} by {_format_author(review)}, {review['time']}, "
+            yield f"on {review['commit'][:7]}{void_note}\n"
             if review["text"]:
-                yield f"\n{_quote(review['text'], '  ')}\n{_rest(review.get('rest'), '  ')}\n"
+                yield f"\n{_quote(review['text'], '  ')}\n{_render_rest(review.get('rest'), '  ')}\n"
         if rest := data.get("reviews_rest"):
             yield f"\nAll {data['reviews_total']} reviews: {rest}\n"
 
 
-def _commits(data: Data) -> Iterator[str]:
+def _render_commits(data: Data) -> Iterator[str]:
     if data.get("commits"):
         yield "\n## Commits\n\n"
         for commit in data["commits"]:
-            who = commit["client"] or commit["author"]["name"]
+            author_name = commit["client"] or commit["author"]["name"]
             subject = _escape(commit["subject"])
-            yield f"- {commit['commit'][:7]} {subject} ({_escape(who)}, {commit['date']})\n"
+            yield f"- {commit['commit'][:7]} {subject} ({_escape(author_name)}, {commit['date']})\n"
         if data.get("more_commits"):
             yield "- and older ones\n"
 
 
-def _changes(data: Data, changes: str) -> Iterator[str]:
+def _render_changes(data: Data, changes: str) -> Iterator[str]:
     yield "\n## Changes\n"
     if "reason" in data["changes"]:
         yield f"\n{_escape(data['changes']['reason'])}.\n"
     yield f"\n{changes}" if changes else "\nNone.\n"
     if files := data["changes"].get("files"):
-        yield f"\nOther files: {_codes(files)}\n"
+        yield f"\nOther files: {_format_codes(files)}\n"
 
 
-def _comments(data: Data) -> Iterator[str]:
+def _render_comments(data: Data) -> Iterator[str]:
     if not (data.get("comments") or data.get("comments_rest")):
         return
     total = data.get("comments_total", len(data["comments"]))
     yield f"\n## Comments ({total})\n"
     for thread in data["comments"]:
-        yield f"\n- `{thread['comment']}` {_who(thread)}, {thread['time']}{_where(thread)}\n"
+        yield f"\n- `{thread['comment']}` {_format_author(thread)}, {thread['time']}"
+        yield f"{_format_location(thread)}\n"
         if thread.get("quote"):
             yield f"\n{_quote(thread['quote'], '  > ')}\n"
-        yield f"\n{_quote(thread['text'], '  ')}\n{_rest(thread.get('rest'), '  ')}"
+        yield f"\n{_quote(thread['text'], '  ')}\n{_render_rest(thread.get('rest'), '  ')}"
         for reply in thread["replies"]:
-            yield f"\n  - {_who(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
-            yield _rest(reply.get("rest"), "    ")
+            yield f"\n  - {_format_author(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
+            yield _render_rest(reply.get("rest"), "    ")
         if rest := thread.get("replies_rest"):
             yield f"\n  And {thread['more_replies']} more replies: {rest}\n"
     if rest := data.get("comments_rest"):
         yield f"\nMore comments: {rest}\n"
 
 
-def _rest(step: str | None, indent: str = "") -> str:
+def _render_rest(step: str | None, indent: str = "") -> str:
     """Return a line with the call for the rest of a cut text; an empty string without a rest."""
     return f"\n{indent}The rest: {step}\n" if step else ""
 
 
-def _where(thread: Data) -> str:
+def _format_location(thread: Data) -> str:
     if "file" not in thread:
         return ""
-    address = _address(thread)
-    now = thread.get("now")
-    at = thread.get("now_at")
-    status = f" (now at {_code(_address(at))})" if at else f" ({now})" if now not in (None, "here") else ""
-    return f", on {_code(address)}{status}"
+    address = _format_address(thread)
+    current_state = thread.get("now")
+    current_location = thread.get("now_at")
+    status = (
+        f" (now at {_format_code(_format_address(current_location))})"
+        if current_location
+        else f" ({current_state})"
+        if current_state not in (None, "here")
+        else ""
+    )
+    return f", on {_format_code(address)}{status}"
 
 
-def _address(at: Data) -> str:
-    return f"{at['file']}#{at['slug']}" if at["slug"] else str(at["file"])
+def _format_address(location: Data) -> str:
+    return f"{location['file']}#{location['slug']}" if location["slug"] else str(location["file"])
 
 
-def _who(entry: Data) -> str:
+def _format_author(entry: Data) -> str:
     author = entry["author"]
     name = _escape(author["name"] or author["email"] or "someone")
     if author["token"]:
@@ -214,7 +223,7 @@ def _quote(text: str, indent: str = "") -> str:
     return "\n".join(f"{indent}> {line}" for line in text.split("\n"))
 
 
-def _code(text: str) -> str:
+def _format_code(text: str) -> str:
     """Return a code span (CommonMark 0.31 §6.1)."""
     if not text:
         return "the document"
@@ -224,8 +233,8 @@ def _code(text: str) -> str:
     return f"{ticks}{space}{text.replace(chr(10), ' ')}{space}{ticks}"
 
 
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(_code(name) for name in names)
+def _format_codes(names: Iterable[str]) -> str:
+    return ", ".join(_format_code(name) for name in names)
 
 
 def _fence(text: str) -> str:

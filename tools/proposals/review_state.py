@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _MAX_REVIEWS = 20
 _MAX_PROBLEMS = 20
 _MAX_CONFLICT_CHARACTERS = 15_000
-_MAX_REVIEWS_BYTES = 6_000  # bytes
-_MAX_UNREVIEWED_CHARACTERS = 6_000  # characters
+_MAX_REVIEWS_BYTES = 6_000
+_MAX_UNREVIEWED_CHARACTERS = 6_000
 
 
 def review_state(context: Context, proposal: Proposal) -> Data:
@@ -39,7 +39,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
 
         workspace = context.workspace
         preview = workspace.proposal_reviews().preview(proposal)
-        data |= {"behind": preview.behind, "checks": [_check(check) for check in preview.checks]}
+        data |= {"behind": preview.behind, "checks": [_describe_check(check) for check in preview.checks]}
         target = preview.merge.ours.commit if preview.merge is not None else None
         data["target_commit"] = target
         conflicts = workspace.proposal_reviews().conflicts(proposal, target) if preview.conflicts else ()
@@ -48,13 +48,13 @@ def review_state(context: Context, proposal: Proposal) -> Data:
         all_blockers = [*requirements.blockers]
         void = requirements.void_reasons
         if requirements.evaluation is not None:
-            data["demands"] = [_demand(demand) for demand in requirements.requirements]
+            data["demands"] = [_describe_requirement(demand) for demand in requirements.requirements]
             obstacle = find_blocker_for_actor(requirements.evaluation, context.person)
             if obstacle is not None and obstacle not in all_blockers:
                 all_blockers.append(obstacle)
         data["missing"] = [block_data(block) for block in all_blockers]
         if requirements.unreviewed is not None:
-            data["unreviewed"] = _changes_data(requirements.unreviewed)
+            data["unreviewed"] = _describe_changes(requirements.unreviewed)
     newest_first = (
         review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
     )
@@ -67,17 +67,17 @@ def review_state(context: Context, proposal: Proposal) -> Data:
 
 def block_data(block: MergeBlocker) -> Data:
     """Return a blocker of a merge: a code, a message, and `only_clients` if it does not block persons."""
-    only = {"only_clients": True} if block.only_clients else {}
-    return {"code": block.code, "message": escape_invisible(block.message), **only}
+    clients_note = {"only_clients": True} if block.only_clients else {}
+    return {"code": block.code, "message": escape_invisible(block.message), **clients_note}
 
 
-def _changes_data(changes: CommitChanges) -> Data:
+def _describe_changes(changes: CommitChanges) -> Data:
     from workspace.diff.formats import format_data
 
     return {**format_data(changes.documents, _MAX_UNREVIEWED_CHARACTERS), "files": list_names(changes.files)}
 
 
-def _demand(demand: RuleRequirement) -> Data:
+def _describe_requirement(demand: RuleRequirement) -> Data:
     return {
         "rule": demand.number,
         "paths": list_names(demand.paths),
@@ -90,7 +90,7 @@ def _demand(demand: RuleRequirement) -> Data:
     }
 
 
-def _check(check: CheckResult) -> Data:
+def _describe_check(check: CheckResult) -> Data:
     problems = check.problems[:_MAX_PROBLEMS]
     data: Data = {
         "name": check.name,

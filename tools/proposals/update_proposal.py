@@ -46,7 +46,7 @@ class Action(NamedTuple):
 
     @property
     def fields(self) -> str:
-        """The fields on one line: `text, file?, slug?`."""
+        """Return the fields on one line: `text, file?, slug?`."""
         return ", ".join((*self.needs, *(f"{name}?" for name in self.may_have)))
 
 
@@ -339,16 +339,16 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     try:
         result = perform_action(context, proposal, action.name, request)
     except MergeConflict as error:
-        return _conflict_error(context, proposal, error, fields)
+        return _build_conflict_error(context, proposal, error, fields)
     except WorkspaceError as error:
         is_resolution_field = error.details.get("field") in ("resolutions", *SEEN_COMMITS)
         if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_resolution_field):
             raise
-        return _invalid_resolution_error(context, proposal, error, fields)
-    return _answer(context, action, result)
+        return _build_invalid_resolution_error(context, proposal, error, fields)
+    return _build_answer(context, action, result)
 
 
-def _answer(context: Context, action: Action, result: ActionResult) -> Answer:
+def _build_answer(context: Context, action: Action, result: ActionResult) -> Answer:
     proposal = result.proposal
     note_commit(
         result.commit, proposal=proposal.id
@@ -386,8 +386,8 @@ def _next_step(context: Context, action: str, result: ActionResult) -> NextStep:
         case "merge":
             return NextStep("The proposal is merged; see the other proposals with ", call("view_proposal"))
         case "close" if proposal.tip is not None:
-            again = call("update_proposal", proposal=proposal.id, action="reopen")
-            return NextStep("Reopen it with ", again)
+            reopen_call = call("update_proposal", proposal=proposal.id, action="reopen")
+            return NextStep("Reopen it with ", reopen_call)
         case "request_changes" if context.offers("edit_document"):
             return NextStep("View it with its comments: ", view)
         case "refresh" if proposal.content.submitted_commit is None:
@@ -427,7 +427,7 @@ def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     return Answer({**data, "next_step": NextStep("Call with one of them, such as ", step)})
 
 
-def _conflict_error(
+def _build_conflict_error(
     context: Context, proposal: Proposal, error: MergeConflict, arguments: CallArguments
 ) -> Answer:
     """Return the error of a merge or refresh with conflicts, and a call that resolves them."""
@@ -472,7 +472,7 @@ def _conflict_error(
     return Answer(data, is_error=True)
 
 
-def _invalid_resolution_error(
+def _build_invalid_resolution_error(
     context: Context, proposal: Proposal, error: WorkspaceError, arguments: CallArguments
 ) -> Answer:
     """Return the error of a refresh with an invalid resolution, and a call that resolves all conflicts."""

@@ -61,7 +61,7 @@ def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapp
         "commit": context.workspace.tip(),
         "usage": dict(usage),
     }
-    return Answer({**data, "next_step": _list_next_step(context, page, cursor, request)})
+    return Answer({**data, "next_step": _suggest_after_list(context, page, cursor, request)})
 
 
 def _has_state(proposal: Proposal, state: str) -> bool:
@@ -76,15 +76,15 @@ def _sort_key(proposal: Proposal) -> str:
     return f"{proposal.content.opened_at.isoformat(timespec='milliseconds')} {proposal.id}"
 
 
-def _list_next_step(
+def _suggest_after_list(
     context: Context, page: Sequence[Proposal], cursor: str | None, request: ViewProposalArguments
 ) -> NextStep:
     if cursor is not None:
         fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"cursor"})
         return NextStep("See more with ", call("view_proposal", **fields, cursor=cursor))
     if page:
-        best = next((proposal for proposal in page if proposal.is_open), page[0])
-        return NextStep("View one with ", call("view_proposal", proposal=best.id))
+        suggested = next((proposal for proposal in page if proposal.is_open), page[0])
+        return NextStep("View one with ", call("view_proposal", proposal=suggested.id))
     if request.state is not None and request.state != "any":
         return NextStep(f"No proposal is {request.state}; list all with ", call("view_proposal"))
     if context.offers("create_proposal"):
@@ -97,8 +97,8 @@ MAX_LIMIT = 100
 _SINGLE_PROPOSAL_FIELDS = ("file", "slug", "comments", "comment", "reviews", "offset")
 _MAX_COMMENTS = 5
 _MAX_DESCRIPTION_CHARACTERS = 5_000
-_MAX_COMMENTS_BYTES = 12_000  # bytes
-_MIN_CHANGES_CHARACTERS = 5_000  # of changes
+_MAX_COMMENTS_BYTES = 12_000
+_MIN_CHANGES_CHARACTERS = 5_000
 
 
 class ViewProposalArguments(Arguments):
@@ -206,7 +206,7 @@ def _view_discussion(context: Context, proposal: Proposal, request: ViewProposal
     return discussion.view_description(context, proposal, request.offset or 0)
 
 
-def _remaining_budget(context: Context, data: Data) -> int:
+def _compute_remaining_budget(context: Context, data: Data) -> int:
     """Return the remaining characters for changes; an answer is sent as data and as Markdown."""
     from tools.proposals.changes import MAX_PAGE_CHARACTERS
     from tools.proposals.comments import size_of
@@ -236,13 +236,13 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
         data |= review_state(context, proposal)
         data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
         data |= commits_data(context, proposal)
-        everywhere = (None, None)
-        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, everywhere, _MAX_COMMENTS_BYTES)
+        whole_proposal = (None, None)
+        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, whole_proposal, _MAX_COMMENTS_BYTES)
         data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
         if threads_page.next is not None:
-            next_cursor = comments_cursor(proposal, everywhere, threads_page.next)
-            data["comments_rest"] = str(comments_call(proposal, everywhere, next_cursor))
-    page = render_changes(context, changes, proposal.id, first, _remaining_budget(context, data))
+            next_cursor = comments_cursor(proposal, whole_proposal, threads_page.next)
+            data["comments_rest"] = str(comments_call(proposal, whole_proposal, next_cursor))
+    page = render_changes(context, changes, proposal.id, first, _compute_remaining_budget(context, data))
     cursor = None if page.next is None else write_list_cursor(str(page.next), None, criteria)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
@@ -254,7 +254,7 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
             "These are all changes; see its state with ", call("view_proposal", proposal=proposal.id)
         )
     else:
-        step = _proposal_next_step(context, proposal, data)
+        step = _suggest_after_view(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
     return Answer(data, text=render_page(data, page.markdown))
 
@@ -275,12 +275,16 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     if threads_page.next is not None:
         next_cursor = comments_cursor(proposal, location, threads_page.next)
         data["comments_rest"] = str(comments_call(proposal, location, next_cursor))
-    page = render_change(context, changes, file, slug, request.offset or 0, _remaining_budget(context, data))
-    named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
+    page = render_change(
+        context, changes, file, slug, request.offset or 0, _compute_remaining_budget(context, data)
+    )
+    target_fields = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next is not None:
-        step = NextStep("Read on with ", call("view_proposal", **named, offset=page.next))
+        step = NextStep("Read on with ", call("view_proposal", **target_fields, offset=page.next))
     elif context.offers("update_proposal") and proposal.is_open:
-        step = NextStep("Add a comment: ", call("update_proposal", action="comment", text="…", **named))
+        step = NextStep(
+            "Add a comment: ", call("update_proposal", action="comment", text="…", **target_fields)
+        )
     else:
         step = NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
@@ -288,7 +292,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     return Answer(data, text=render_page(data, page.markdown))
 
 
-def _proposal_next_step(context: Context, proposal: Proposal, data: Data) -> NextStep:
+def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> NextStep:
     """Return the next step for the state of a proposal."""
     view = call("view_proposal")
     if not context.offers("update_proposal"):

@@ -63,7 +63,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "count": len(entries),
         "type": "toc",
         "path": text.path,
-        "note": _note(len(entries), first, last),
+        "note": _format_note(len(entries), first, last),
         "outline": [_describe_entry(text, item) for item in page],
         "tokenizer": get_tokenizer(),
     }
@@ -94,7 +94,7 @@ def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
     }
 
 
-def _note(count: int, first: int, last: int) -> str:
+def _format_note(count: int, first: int, last: int) -> str:
     note = "Give one of 'sections' to read_section as section_heading; a section includes its subsections"
     if last - first < count:
         return f"{note}. These are {first + 1:,} to {last:,} of {count:,}"

@@ -107,14 +107,14 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     tokens = count_tokens(opened_text.text.text())
     is_full = request.mode == "full" or request.offset is not None
     if is_full or (request.mode == "auto" and tokens < request.threshold):
-        data, step = _full(read_context, opened_text, request.offset or 0, tokens)
+        data, step = _read_full(read_context, opened_text, request.offset or 0, tokens)
     else:
-        data, step = _summary(read_context, opened_text, request)
+        data, step = _read_summary(read_context, opened_text, request)
     # For a moved section the complete file was read, so the answer names no section.
     return opened_text._replace(entry=None).answer(read_context, data | {"tokenizer": get_tokenizer()}, step)
 
 
-def _full(
+def _read_full(
     read_context: ReadContext, opened_text: OpenedText, offset: int, tokens: int
 ) -> tuple[Data, NextStep]:
     """Return the text from `offset`, up to the limit of an answer, and the next step.
@@ -150,10 +150,10 @@ def _full(
         return {**data, "truncated": True, "offset": part.next_offset}, NextStep(
             "Read the rest with ", rest_call
         )
-    return data, _after_full(read_context, opened_text)
+    return data, _suggest_after_full(read_context, opened_text)
 
 
-def _after_full(read_context: ReadContext, opened_text: OpenedText) -> NextStep:
+def _suggest_after_full(read_context: ReadContext, opened_text: OpenedText) -> NextStep:
     text, outline, _, _ = opened_text
     slug = outline.entries[-1].address if outline.entries else ""
     if (
@@ -169,7 +169,7 @@ def _after_full(read_context: ReadContext, opened_text: OpenedText) -> NextStep:
     return NextStep("See the addresses of its sections with ", listing)
 
 
-def _summary(
+def _read_summary(
     read_context: ReadContext, opened_text: OpenedText, request: SmartReadArguments
 ) -> tuple[Data, NextStep]:
     from workspace.texts.summaries import wording
@@ -188,7 +188,7 @@ def _summary(
         "original_tokens": summary.original_tokens,
         "summary_tokens": summary.tokens,
         "reduction_factor": round(summary.original_tokens / max(summary.tokens, 1), 2),
-        "sections": _sections(summary),
+        "sections": _list_sections(summary),
         "coverage": {
             "included": included,
             "excluded": excluded,
@@ -207,10 +207,10 @@ def _summary(
         },
         "budget": summary.budget,
     }
-    return data, _after_summary(read_context, opened_text, summary)
+    return data, _suggest_after_summary(read_context, opened_text, summary)
 
 
-def _sections(summary: Summary) -> Data:
+def _list_sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
     headers = [section_name(entry) for entry in summary.named[:MAX_HEADERS]]
     named_count = len(summary.named)
@@ -226,7 +226,7 @@ def _sections(summary: Summary) -> Data:
     return {"count": summary.sections, "headers": headers, "note": note}
 
 
-def _after_summary(read_context: ReadContext, opened_text: OpenedText, summary: Summary) -> NextStep:
+def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, summary: Summary) -> NextStep:
     """Return the call for the longest section, which contains most of the omitted text."""
     text, outline, _, _ = opened_text
     if len(outline.entries) == 1:

@@ -67,7 +67,7 @@ def open_text(
     from workspace.texts.outline import read_outline
     from workspace.texts.text_file import normalize_path, read_text
 
-    path, section = _target(snapshot, normalize_path(snapshot, file), section)
+    path, section = _resolve_target(snapshot, normalize_path(snapshot, file), section)
     moved_to = None
     try:
         text = read_text(snapshot, path)
@@ -101,7 +101,7 @@ def _find_moved(
         return None
 
 
-def _target(snapshot: Snapshot, file: str, section: str | None) -> tuple[str, str | None]:
+def _resolve_target(snapshot: Snapshot, file: str, section: str | None) -> tuple[str, str | None]:
     """Return the path, and the section that one of the two fields names.
 
     Raises InvalidArguments if they name different sections.
@@ -144,13 +144,13 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     if _HEADING in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and suggestions:
         return {**example, _HEADING: suggestions[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
-    for path in _paths(example, suggestions, snapshot):
+    for path in _list_paths(example, suggestions, snapshot):
         with suppress(WorkspaceError):
-            return _for_file(example, path, snapshot)
+            return _build_example(example, path, snapshot)
     return example
 
 
-def _paths(example: Data, suggestions: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
+def _list_paths(example: Data, suggestions: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
     """Yield the paths of files that the example may name, best first."""
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths, normalize_path
@@ -164,7 +164,7 @@ def _paths(example: Data, suggestions: Sequence[str], snapshot: Snapshot) -> Ite
     yield from islice(snapshot.documents, 1)
 
 
-def _for_file(example: Data, path: str, snapshot: Snapshot) -> Data:
+def _build_example(example: Data, path: str, snapshot: Snapshot) -> Data:
     """Return the example for an existing file. Raises WorkspaceError if the file cannot be read."""
     from workspace.texts.finder import find_entry
     from workspace.texts.outline import read_outline

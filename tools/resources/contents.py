@@ -1,9 +1,9 @@
 """URIs of resources, and the sources that they name: a document, or a section with its subsections.
 
-A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, its fragment
-a section. The host is empty: programs lower-case a host and refuse spaces in it (WHATWG URL §3.5), so the
-first folder of a path cannot be the host. Characters beyond ASCII and reserved ones are percent-encoded
-(RFC 3986 §2).
+A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, and its
+fragment names a section. The host is empty. The first folder of a path cannot be the host, because programs
+lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved ones are
+percent-encoded (RFC 3986 §2).
 """
 
 from __future__ import annotations
@@ -66,27 +66,27 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     if uri[: len(_START)].lower() != _START:
         raise InvalidUri(f"the URI must begin with {_START}", fix=_FIX)
     rest = uri[len(_START) :].removeprefix("/")
-    before, _, fragment = rest.partition("#")
-    path, _, query = before.partition("?")
+    address, _, fragment = rest.partition("#")
+    path, _, query = address.partition("?")
     target = UriTarget(_decode(path), _decode(fragment) or None)
     if target.path not in paths and (fragment or query) and (loose := _read_loosely(rest, paths)):
         return loose
     if not target.path:
         raise InvalidUri("the URI must name a document", fix=_FIX)
-    return target._replace(ref=_ref(query))
+    return target._replace(ref=_read_ref(query))
 
 
 def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
     """Return the target of a URI whose path contains an unencoded `#` or `?`; None without a document."""
-    before, separator, after = rest.rpartition(_REF)
-    if separator and (path := _decode(before)) in paths:
-        ref, _, fragment = after.partition("#")
+    encoded_path, separator, ref_and_fragment = rest.rpartition(_REF)
+    if separator and (path := _decode(encoded_path)) in paths:
+        ref, _, fragment = ref_and_fragment.partition("#")
         return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
     path, section = split_address(_decode(rest), paths)
     return UriTarget(path, section or None) if path in paths else None
 
 
-def _ref(query: str) -> str | None:
+def _read_ref(query: str) -> str | None:
     """Return the ref that a query names; None without one. Raises InvalidUri."""
     if not query:
         return None
@@ -116,19 +116,19 @@ class ResourceLocation(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The address within the workspace."""
+        """Return the address within the workspace."""
         return self.document.path + (f"#{self.section.key}" if self.section else "")
 
     @property
     def span(self) -> tuple[int, int]:
-        """The range of its bytes: the own text of a preamble, or a section with its subsections."""
+        """Return the range of its bytes: the own text of a preamble, or a section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end
 
     @property
     def data(self) -> bytes:
-        """Its bytes."""
+        """Return its bytes."""
         start, end = self.span
         return self.document.data[start:end]
 
@@ -171,12 +171,12 @@ def locate(context: Context, uri: str) -> ResourceLocation:
         document = snapshot.document(location.file)
         section = resolve_section(document, location.slug) if location.slug else None
     except WorkspaceError as error:
-        error.details["nearest"] = _nearest(error, target)
+        error.details["nearest"] = _list_nearest_uris(error, target)
         raise
     return ResourceLocation(snapshot, document, section, location.moved_to)
 
 
-def _nearest(error: WorkspaceError, target: UriTarget) -> list[str]:
+def _list_nearest_uris(error: WorkspaceError, target: UriTarget) -> list[str]:
     """Return the URIs of an error's candidates: documents, or sections of the named document."""
     names = suggested_names(error)[:_MAX_NEXT_URIS]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):

@@ -77,7 +77,7 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     previous = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
     paths = page_after(list(snapshot.documents), previous)
     resources = [
-        resource for path in paths[:PAGE_SIZE] if (resource := _resource(snapshot, path)) is not None
+        resource for path in paths[:PAGE_SIZE] if (resource := _read_resource(snapshot, path)) is not None
     ]
     next_cursor = (
         write_list_cursor(paths[PAGE_SIZE - 1], snapshot.tree, _CURSOR_CRITERIA)
@@ -87,7 +87,7 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     return ResourcePage(tuple(resources), next_cursor, snapshot)
 
 
-def _resource(snapshot: Snapshot, path: str) -> Resource | None:
+def _read_resource(snapshot: Snapshot, path: str) -> Resource | None:
     try:
         document = snapshot.document(path)
     except (LimitExceeded, NotADocument):

@@ -65,9 +65,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
     if request.offset:
-        passage = _continue_target(passage, request.offset, request.context)
+        passage = _cut_target(passage, request.offset, request.context)
     passage = _fit_within(passage, context.text_tokens)
-    text = passage.text(lambda chunk: _rest_step(read_context, chunk).text())
+    text = passage.text(lambda chunk: _build_rest_step(read_context, chunk).text())
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
@@ -84,7 +84,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return Answer(data, text=text)
 
 
-def _continue_target(passage: Passage, offset: int, context: int) -> Passage:
+def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
     """Return the target without its neighbours, from a character. Raises InvalidArguments."""
     if context:
         raise InvalidArguments(
@@ -109,15 +109,15 @@ def _fit_within(passage: Passage, tokens: int) -> Passage:
         return passage
     from workspace.texts.tokens import count_tokens
 
-    overhead = sum(_overhead(chunk) for chunk in passage.chunks)
+    overhead = sum(_estimate_overhead(chunk) for chunk in passage.chunks)
     minimum = len(passage.chunks) * _MIN_CHUNK_CHARACTERS
     for _ in range(_MAX_MEASUREMENTS):
-        shorter = passage.shorten(max(limit - overhead, minimum))
-        count = count_tokens(shorter.text()) + overhead // CHARACTERS_PER_TOKEN
+        shortened = passage.shorten(max(limit - overhead, minimum))
+        count = count_tokens(shortened.text()) + overhead // CHARACTERS_PER_TOKEN
         if count <= tokens or limit - overhead <= minimum:
             break
         limit = limit * tokens // count
-    return shorter
+    return shortened
 
 
 def _describe_chunk(chunk: PassageChunk) -> Data:
@@ -133,7 +133,7 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
     return {**data, "truncated": True} if chunk.is_cut else data
 
 
-def _overhead(chunk: PassageChunk) -> int:
+def _estimate_overhead(chunk: PassageChunk) -> int:
     """Return an estimate of the characters of a chunk's delimiter and truncation note."""
     return 2 * len(chunk.chunk_id) + _NOTE_CHARACTERS
 
@@ -147,7 +147,7 @@ def _remember(read_context: ReadContext, passage: Passage) -> None:
     read_context.context.record_seen(document, [section for section in sections if section is not None])
 
 
-def _rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
+def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
     """Return the next step that reads the rest of a truncated chunk, at the same commit."""
     return NextStep(
         "Read the rest with ", read_context.rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end)
@@ -165,10 +165,10 @@ def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
     target, last = passage.target, passage.chunks[-1]
     cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut_chunk is not None:
-        return _rest_step(read_context, cut_chunk)
+        return _build_rest_step(read_context, cut_chunk)
     if last.position < last.total and last.offset < MAX_CONTEXT:
-        wider = read_context.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
-        return NextStep("Read more around it with ", wider)
+        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+        return NextStep("Read more around it with ", wider_call)
     if last.position < last.total:
         return NextStep(
             "Read on with ", read_context.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT)
@@ -180,7 +180,7 @@ def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
     return NextStep("Search for more with search_docs: the file ends here")
 
 
-def _error_text(error: WorkspaceError) -> str:
+def _format_error(error: WorkspaceError) -> str:
     """Return the error as plain text, as the contract requires; a complete sentence stays unchanged."""
     if error.message.endswith("."):
         return error.message
@@ -198,5 +198,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=with_chunk,
-    error_text=_error_text,
+    error_text=_format_error,
 )

@@ -77,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         else None
     )
     data: Data = {
-        "hits": [_hit(hit, page.commit) for hit in page.hits],
+        "hits": [_describe_hit(hit, page.commit) for hit in page.hits],
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
@@ -107,7 +107,7 @@ def _parse_arguments(
     return request, filters
 
 
-def _hit(hit: Hit, commit: str | None) -> Data:
+def _describe_hit(hit: Hit, commit: str | None) -> Data:
     return {
         "chunk_id": hit.chunk_id,
         "score": hit.score,
@@ -126,8 +126,10 @@ def _next_step(page: SearchPage, request: SearchDocsArguments) -> NextStep:
     """Return a next step that reads the best section, else one with another search."""
     ref_fields = ref_argument(request.ref)
     if page.hits:
-        more = "; more with cursor: next_cursor" if page.next_cursor else ""
-        return NextStep("Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **ref_fields), more)
+        cursor_hint = "; more with cursor: next_cursor" if page.next_cursor else ""
+        return NextStep(
+            "Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **ref_fields), cursor_hint
+        )
     if page.hint and page.hint.suggested_queries:
         return NextStep(
             "Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **ref_fields)
@@ -147,19 +149,19 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
     metadata = context.index.metadata()
     if metadata is not None:
         properties = {
-            key: _property(key, facet.description, facet.listed)
+            key: _build_property(key, facet.description, facet.listed)
             for key, facet in metadata.taxonomy.items()
             if KEY.fullmatch(key)
         }
     else:
         try:
-            properties = {key: _property(key, text, None) for key, text in context.index.keys().items()}
+            properties = {key: _build_property(key, text, None) for key, text in context.index.keys().items()}
         except WorkspaceError:  # a search reports the error
             properties = {}
     return {**schema, "properties": {**schema["properties"], **properties}}
 
 
-def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
+def _build_property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
     """Return the schema property of a key, with an enum of the values if they are known."""
     from index.storage.metadata import sanitize_line
 

@@ -3,5 +3,5 @@
 config.py    workspace settings
 tables.py    the tables of links, protection, remotes, forges and validation
 taxonomy.py  the keys that filter searches, and their values for a document, by its front matter and its path
-toml.py      read the TOML files of a workspace, with the lines of errors
+toml.py      the TOML files of a workspace, and the lines of their errors
 """

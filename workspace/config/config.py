@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
 
 CALL_READS = 50_000_000
-"""Bytes of documents that the operations of one call may read, one after the other."""
+"""The maximum number of bytes of documents that the operations of one call may read in total."""
 HEADING_BYTES = 100
 """The cost to read a heading, in bytes of text."""
 DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 ANY_NAME = "?.md"
-"""The name of a document that a glob only fits if it fits documents of all kinds."""
-_SHOWN = 100
+"""A file name that a glob matches only if it matches every document in the folder."""
+_MAX_SHOWN = 100
 
 
 class _Settings(BaseModel):
@@ -56,12 +56,12 @@ class CorpusSettings(_Settings):
     description: str | None = Field(default=None, max_length=500)
 
 
-def _visible(name: str) -> str:
-    """Return a name from the file with control characters escaped, so that a message can hold it."""
+def _escape(name: str) -> str:
+    """Return a name from the file with control characters escaped, for use in a message."""
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
-def _key_name(name: str) -> str:
+def _check_key_name(name: str) -> str:
     if not KEY.fullmatch(name):
         raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter")
     if name.lower() in RESERVED:
@@ -79,7 +79,7 @@ class TaxonomyKey(_Settings):
 
     @field_validator("description")
     @classmethod
-    def _plain(cls, value: str | None) -> str | None:
+    def _check_description(cls, value: str | None) -> str | None:
         line = " ".join((value or "").split())
         if not line.isprintable():
             raise ValueError("must hold visible characters only")
@@ -92,7 +92,7 @@ LEAST_TEXT_TOKENS, MOST_TEXT_TOKENS = 200, 1_000_000
 class Limits(_Settings):
     """Size limits: `document_bytes` for reading and writing, `text_tokens` for answers.
 
-    All others are for writing alone.
+    All other limits apply only to writes.
     """
 
     document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
@@ -103,7 +103,7 @@ class Limits(_Settings):
     text_tokens: int = Field(default=25_000, ge=LEAST_TEXT_TOKENS, le=MOST_TEXT_TOKENS)
 
     def check_document(self, path: str, size: int) -> None:
-        """Raise LimitExceeded for a document of too many bytes."""
+        """Raise LimitExceeded for a document with too many bytes."""
         if size > self.document_bytes:
             raise LimitExceeded(
                 f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
@@ -139,7 +139,7 @@ class Limits(_Settings):
             )
 
     def check_reading(self, size: int, operations: int) -> None:
-        """Raise LimitExceeded for a call whose operations read too much: each reads its document again."""
+        """Raise LimitExceeded if the operations of a call, which each parse a document, read too much."""
         if size > CALL_READS and operations > 1:
             raise LimitExceeded(
                 f"the operations of this call read more than {CALL_READS:,} bytes, one after the other; "
@@ -150,7 +150,7 @@ class Limits(_Settings):
             )
 
     def check_call(self, operations: int, size: int) -> None:
-        """Raise LimitExceeded for a call of too many operations, or of too many bytes of text."""
+        """Raise LimitExceeded for a call with too many operations, or too many bytes of text."""
         if operations > self.operations:
             raise LimitExceeded(
                 f"{operations:,} operations in one call; at most {self.operations} are allowed",
@@ -176,20 +176,20 @@ class WorkspaceConfig(_Settings):
     overwrite: Literal["seen", "any"] = "seen"
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
-    # Made without a validator, of which a start needs the outermost at most.
+    # Constructed without validation, because a start would have to build the validator of each table.
     corpus: CorpusSettings = CorpusSettings.model_construct()
-    taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
+    taxonomy: dict[Annotated[str, AfterValidator(_check_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits.model_construct()
     links: LinkRules = LinkRules.model_construct()
     remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
     protect: Annotated[tuple[Protection, ...], BeforeValidator(parse_tables)] = ()
-    # pydantic has a method of the name that the file uses.
+    # The field has an alias, because pydantic models already have a method `validate`.
     validation: Validation = Field(default=Validation.model_construct(), alias="validate")
 
     @field_validator("taxonomy")
     @classmethod
-    def _few_and_apart(cls, value: dict[str, TaxonomyKey]) -> dict[str, TaxonomyKey]:
+    def _check_keys(cls, value: dict[str, TaxonomyKey]) -> dict[str, TaxonomyKey]:
         if len(value) > MAX_KEYS:
             raise ValueError(f"must have at most {MAX_KEYS} keys, and has {len(value)}")
         seen: dict[str, str] = {}
@@ -210,13 +210,13 @@ class WorkspaceConfig(_Settings):
             raise InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix) from error
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(_visible(str(part)[:_SHOWN]) for part in first["loc"] if part != "[key]")
+            field = ".".join(_escape(str(part)[:_MAX_SHOWN]) for part in first["loc"] if part != "[key]")
             fields = (Protection if first["loc"][:1] == ("protect",) else cls).model_fields
-            known = ", ".join(setting.alias or name for name, setting in fields.items())
+            setting_names = ", ".join(setting.alias or name for name, setting in fields.items())
             if first["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",
-                    fix=f"Remove it or correct its name, and commit that. Known settings: {known}.",
+                    fix=f"Remove it or correct its name, and commit that. Known settings: {setting_names}.",
                     field=field,
                 ) from error
             reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
@@ -229,11 +229,11 @@ class WorkspaceConfig(_Settings):
             ) from error
 
     def is_document(self, path: str) -> bool:
-        """Return True if a file of this path is a document: its name, its folder, and `exclude` decide."""
+        """Return True if a file at this path is a document, by its name, its folder and `exclude`."""
         return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
 
     def is_readable(self, path: str) -> bool:
-        """Return True if a file of any kind may be read: its folder and `exclude` decide."""
+        """Return True if a file of any kind may be read, by its folder and `exclude`."""
         if not is_nameable(path):
             return False
         if self.root and not path.startswith(self.root + "/"):
@@ -245,7 +245,7 @@ class WorkspaceConfig(_Settings):
         return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
 
     def is_manifest(self, path: str) -> bool:
-        """Return True if a file of this path is a manifest in a folder that may hold documents."""
+        """Return True if a file at this path is a manifest in a folder that may contain documents."""
         folder, _, name = path.rpartition("/")
         if name != MANIFEST:
             return False
@@ -253,11 +253,11 @@ class WorkspaceConfig(_Settings):
         return is_above or self.is_document(f"{folder}/{ANY_NAME}")
 
     def selects_like(self, other: WorkspaceConfig) -> bool:
-        """Return True if other settings make documents of the same files."""
+        """Return True if other settings select the same files as documents."""
         return (self.root, self.exclude) == (other.root, other.exclude)
 
     @property
     def taxonomy_keys(self) -> Mapping[str, str | None]:
-        """Every key to filter by with its description: the declared ones, then those of every workspace."""
+        """The keys that filter searches, with their descriptions: first declared keys, then built-in ones."""
         declared = {name: key.description for name, key in self.taxonomy.items()}
         return {**declared, **{name: None for name in BUILT_IN if name not in declared}}

@@ -8,7 +8,7 @@
 [validate.rules]                    for every document
 missing-anchor = "warning"
 
-[[validate.override]]               others where a glob matches; the last that matches counts
+[[validate.override]]               other levels for matching documents; the last match applies
 match = "archive"
 rules = { broken-link = "off" }
 """
@@ -40,30 +40,30 @@ class Dialect(StrEnum):
     DOCUSAURUS = "docusaurus"
 
 
-def _inside(value: str) -> str:
+def _check_folder(value: str) -> str:
     parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
     if value.startswith("/") or ".." in parts:
         raise ValueError("must be a folder inside the repository")
     return "/".join(parts)
 
 
-def _glob(value: str) -> str:
-    # A destination may begin with a slash, which no path does.
+def _check_glob(value: str) -> str:
+    # A destination may begin with a slash; a path may not.
     reason = find_problem(value.removeprefix("/"))
     if reason:
         raise ValueError(f"'{value[:100] if value.isprintable() else ascii(value[:100])}' {reason}")
     return value
 
 
-Folder = Annotated[str, AfterValidator(_inside)]
+Folder = Annotated[str, AfterValidator(_check_folder)]
 """A folder of the repository: relative to its root, which is "", with no slash at either end."""
 
 
 class LinkRules(BaseModel):
     """Rules for reading links. A destination that begins with a slash is relative to `root`.
 
-    `ignore` holds globs of destinations that another service serves, as they are written or as paths of the
-    repository. These are not checked.
+    `ignore` has globs of destinations that another service serves, as written or as paths of the repository.
+    These are not checked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -71,15 +71,15 @@ class LinkRules(BaseModel):
     dialect: Dialect = Dialect.GITHUB
     wiki: bool = False
     root: Folder = ""
-    ignore: tuple[Annotated[str, AfterValidator(_glob)], ...] = ()
+    ignore: tuple[Annotated[str, AfterValidator(_check_glob)], ...] = ()
 
     @property
     def omits_endings(self) -> bool:
-        """Return True if a destination may leave out the `.md` of the document that it means."""
+        """Return True if a destination may omit the `.md` of its document."""
         return self.dialect is not Dialect.GITHUB
 
     def ignores(self, destination: str) -> bool:
-        """Return True if something else serves a destination, which comes without its query and fragment."""
+        """Return True if another service serves a destination, given without its query and fragment."""
         return any(Glob.compile(glob).matches(destination) for glob in self.ignore)
 
 
@@ -94,64 +94,67 @@ MAX_NAMES = 100
 TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
 """The name of a token: lower case only, so that no two differ only in case."""
 
-_SHOWN = 100
+_MAX_SHOWN = 100
 
 
-def _visible(text: str) -> str:
-    shown = text[:_SHOWN]
+def _escape(text: str) -> str:
+    shown = text[:_MAX_SHOWN]
     return shown if shown.isprintable() else ascii(shown)[1:-1]
 
 
-def _protection_glob(value: str) -> str:
-    reason = find_problem(value) or _unreachable(value)
+def _check_protection_glob(value: str) -> str:
+    reason = find_problem(value) or _find_folder_problem(value)
     if reason:
-        raise ValueError(f"'{_visible(value)}' {reason}")
+        raise ValueError(f"'{_escape(value)}' {reason}")
     return value
 
 
-def _unreachable(value: str) -> str | None:
-    # Such a rule would protect nothing, without a warning.
+def _find_folder_problem(value: str) -> str | None:
+    # A rule with such a glob would protect nothing, without a warning.
     folders = value.rstrip("/").split("/")
     return "has a folder that is empty or `.`, as no path has" if {"", "."} & {*folders} else None
 
 
-def _type(value: str) -> str:
+def _check_type(value: str) -> str:
     if not value.strip() or value != " ".join(value.split()):
-        raise ValueError(f"'{_visible(value)}' must be the name of a type, without white space around it")
+        raise ValueError(f"'{_escape(value)}' must be the name of a type, without white space around it")
     return value
 
 
-def _token(value: str) -> str:
+def _check_token_name(value: str) -> str:
     if not TOKEN_NAME.fullmatch(value):
         raise ValueError(
-            f"'{_visible(value)}' must be a token's name: lower-case letters, digits, '.' and '-'"
+            f"'{_escape(value)}' must be a token's name: lower-case letters, digits, '.' and '-'"
         )
     return value
 
 
-def _once(values: tuple[str, ...]) -> tuple[str, ...]:
+def _drop_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Names = Annotated[tuple[Annotated[str, AfterValidator(_token)], ...], AfterValidator(_once)]
+Names = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_token_name)], ...], AfterValidator(_drop_repeats)
+]
 """Names of tokens, each once. The tokens may not exist."""
 
 
 class Protection(BaseModel):
     """A rule: its documents change only by a proposal, which must meet its requirements before a merge.
 
-    It governs the documents that `paths` (globs) match and that have one of `types`, before the change or
-    after it; an empty list matches all. `approvals` counts people, of `approvers` if any are named, and
-    never the proposal's own authors; of `merge`, if any are named, one must merge it. `checks` must pass.
+    It applies to the documents that `paths` (globs) match and that have one of `types`, before the change or
+    after it. An empty list matches all documents. `approvals` is the required number of people who approve.
+    They must be in `approvers`, unless that is empty, and must not be authors of the proposal. If `merge` is
+    not empty, one of its people must merge the proposal. `checks` must pass.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    paths: tuple[Annotated[str, AfterValidator(_protection_glob)], ...] = Field(
+    paths: tuple[Annotated[str, AfterValidator(_check_protection_glob)], ...] = Field(
         default=(), max_length=MAX_NAMES
     )
-    types: tuple[Annotated[str, AfterValidator(_type)], ...] = Field(default=(), max_length=MAX_NAMES)
-    # Before `approvals`, which is held against it.
+    types: tuple[Annotated[str, AfterValidator(_check_type)], ...] = Field(default=(), max_length=MAX_NAMES)
+    # This field comes before `approvals`, because the validator of `approvals` reads it.
     approvers: Names = Field(default=(), max_length=MAX_NAMES)
     approvals: int = Field(default=1, ge=0, le=20, strict=True)
     merge: Names = Field(default=(), max_length=MAX_NAMES)
@@ -159,7 +162,7 @@ class Protection(BaseModel):
 
     @field_validator("approvals")
     @classmethod
-    def _attainable(cls, value: int, info: ValidationInfo) -> int:
+    def _check_approvals(cls, value: int, info: ValidationInfo) -> int:
         approvers = info.data.get("approvers", ())
         if approvers and value > len(approvers):
             raise ValueError(f"must be at most {len(approvers)}, the number of approvers")
@@ -167,7 +170,7 @@ class Protection(BaseModel):
 
 
 def parse_tables(value: object) -> object:
-    """Return the tables unchanged. Raises ValueError if they are not a list, or too many."""
+    """Return the tables unchanged. Raises ValueError if they are not a list, or are too many."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
     if len(value) > MAX_RULES:
@@ -176,21 +179,22 @@ def parse_tables(value: object) -> object:
 
 
 _SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials")
-_PLACES = ("url", "push_url", "pushurl", "host")
-_EVERY = re.compile("([0-9]{1,6})(s|m|h|d)?")
+_ADDRESSES = ("url", "push_url", "pushurl", "host")
+_INTERVAL = re.compile("([0-9]{1,6})(s|m|h|d)?")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_SHORTEST = 5
-_LONGEST = 86_400 * 7
+_MIN_INTERVAL_S = 5
+_MAX_INTERVAL_S = 86_400 * 7
 
 
 class RemoteSettings(BaseModel):
-    """Settings of the synchronized remote: its name, when a server syncs with it, and the limits.
+    """Settings of the synchronized remote: its name, the times of synchronization, and the limits.
 
-    `name` is a remote of the repository's own Git settings: no document contains a remote's address or a
-    secret. `every` is the time between two exchanges, in seconds, or such as "30s", "5m", "1h". With
-    `push = "commit"` each commit is pushed after the response to its call. Both are off by default.
-    `answer_seconds` is how long the remote may stay silent, `seconds` how long one exchange may take in all,
-    `fetch_bytes` how much one fetch may bring.
+    `name` is a remote in the repository's own Git settings, so that no document contains its address or a
+    secret. `every` is the time between two exchanges, as a number of seconds or as a text such as "5m".
+    With `push = "commit"`, each commit is pushed after the response to its call. Both are off by default.
+
+    `answer_seconds` is the maximum time without data from the remote, and `seconds` that of one exchange.
+    `fetch_bytes` is the maximum size of one fetch.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -204,20 +208,20 @@ class RemoteSettings(BaseModel):
 
     @property
     def is_automatic(self) -> bool:
-        """Return True if a server exchanges with the remote without a request."""
+        """Return True if a server synchronizes with the remote without a request."""
         return self.every is not None or self.push is not None
 
     @model_validator(mode="before")
     @classmethod
-    def _holds_no_secret(cls, value: Any) -> Any:
-        given = value if isinstance(value, dict) else {}
-        names = {name.lower() for name in given if isinstance(name, str)}
+    def _check_no_secret(cls, value: Any) -> Any:
+        table = value if isinstance(value, dict) else {}
+        names = {name.lower() for name in table if isinstance(name, str)}
         if not names.isdisjoint(_SECRETS):
             raise ValueError(
                 "must hold no secret, because everyone who reads the repository reads it; put tokens into "
                 "DOCYARD_REMOTE_TOKEN or the credential file (docs/remotes.md)"
             )
-        if not names.isdisjoint(_PLACES):
+        if not names.isdisjoint(_ADDRESSES):
             raise ValueError(
                 "must not contain an address; add it with git remote add, and set `name` to that remote"
             )
@@ -225,7 +229,7 @@ class RemoteSettings(BaseModel):
 
     @field_validator("name")
     @classmethod
-    def _plain(cls, value: str | None) -> str | None:
+    def _check_name(cls, value: str | None) -> str | None:
         if value is not None and not value.isprintable():
             raise ValueError("must hold visible characters only")
         if value is not None and ("://" in value or "@" in value):
@@ -234,27 +238,27 @@ class RemoteSettings(BaseModel):
 
     @field_validator("every", mode="before")
     @classmethod
-    def _in_seconds(cls, value: Any) -> Any:
+    def _parse_interval(cls, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError('must be a number of seconds, or such as "5m"')
-        found = _EVERY.fullmatch(str(value))
-        if found is None:
+        match = _INTERVAL.fullmatch(str(value))
+        if match is None:
             raise ValueError('must be a number of seconds, or such as "30s", "5m", "1h"')
-        seconds = int(found[1]) * _SECONDS[found[2] or "s"]
-        if not _SHORTEST <= seconds <= _LONGEST:
-            raise ValueError(f"must be between {_SHORTEST} seconds and 7 days")
+        seconds = int(match[1]) * _SECONDS[match[2] or "s"]
+        if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
+            raise ValueError(f"must be between {_MIN_INTERVAL_S} seconds and 7 days")
         return seconds
 
 
 _FORGE_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials", "webhook_secret")
-_FORGE_PLACES = ("url", "api", "api_url", "host", "base", "repository", "owner")
+_FORGE_ADDRESSES = ("url", "api", "api_url", "host", "base", "repository", "owner")
 
 
 class ForgeSettings(BaseModel):
     """Settings of a forge. If the table is present, even empty, a submitted proposal opens a pull request.
 
-    The forge is the host of the remote. `kind` is required for an unknown host. No document contains the
-    address that a token is sent to, or a secret.
+    The forge is the host of the remote. `kind` is required for an unknown host. No document contains a
+    secret, or the address to which a token is sent.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -263,15 +267,15 @@ class ForgeSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _holds_neither_secret_nor_place(cls, value: Any) -> Any:
-        given = value if isinstance(value, dict) else {}
-        names = {name.lower() for name in given if isinstance(name, str)}
+    def _check_no_secret_or_address(cls, value: Any) -> Any:
+        table = value if isinstance(value, dict) else {}
+        names = {name.lower() for name in table if isinstance(name, str)}
         if not names.isdisjoint(_FORGE_SECRETS):
             raise ValueError(
                 "must hold no secret, because everyone who reads the repository reads it; put the token into "
                 "DOCYARD_FORGE_TOKEN (docs/forges.md)"
             )
-        if not names.isdisjoint(_FORGE_PLACES):
+        if not names.isdisjoint(_FORGE_ADDRESSES):
             raise ValueError(
                 "must not contain an address; the forge is the one of Git's remote, or that of "
                 "DOCYARD_FORGE_URL"
@@ -308,19 +312,19 @@ MAX_OVERRIDES = 64
 Level = Literal["error", "warning", "note", "off"]
 
 
-def _rule(name: str) -> str:
+def _check_rule_name(name: str) -> str:
     if name not in NAMES:
         raise ValueError(f"there is no such rule; the rules are {', '.join(NAMES)}")
     return name
 
 
-def _validation_glob(text: str) -> str:
+def _check_validation_glob(text: str) -> str:
     if reason := find_problem(text):
         raise ValueError(f"the glob {reason}")
     return text
 
 
-Levels = dict[Annotated[str, AfterValidator(_rule)], Level]
+Levels = dict[Annotated[str, AfterValidator(_check_rule_name)], Level]
 
 
 class _Settings(BaseModel):
@@ -330,7 +334,7 @@ class _Settings(BaseModel):
 class LevelOverride(_Settings):
     """Levels for the documents that a glob matches, by their paths in the repository."""
 
-    match: Annotated[str, AfterValidator(_validation_glob)]
+    match: Annotated[str, AfterValidator(_check_validation_glob)]
     rules: Levels
 
 
@@ -342,5 +346,9 @@ class Validation(_Settings):
 
     def levels(self, path: str) -> dict[str, Level]:
         """Return the levels that are set for a document."""
-        matching = (one.rules for one in reversed(self.override) if Glob.compile(one.match).matches(path))
+        matching = (
+            override.rules
+            for override in reversed(self.override)
+            if Glob.compile(override.match).matches(path)
+        )
         return {**self.rules, **next(matching, {})}

@@ -1,14 +1,14 @@
 """The keys that filter searches, and their values for a document, by its front matter and its path.
 
-A value comes from the front matter; else from the nearest manifest above the document, there from the last
-override that matches, else from its defaults.
+A value comes from the front matter of the document. Otherwise it comes from the nearest manifest above the
+document: from the last override that matches, else from the defaults.
 
 A manifest is a `.taxonomy.toml`. It sets values for the documents of a folder and its subfolders:
 
-    [metadata]                      values of keys, for documents that have none of their own
+    [metadata]                      values of keys, for documents without values of their own
     language = "go"
 
-    [[override]]                    other values where a glob matches; the last that matches counts
+    [[override]]                    other values for matching documents; the last match applies
     match = "guides/*"              relative to the manifest's folder
     metadata = { scope = "guide" }
 
@@ -48,22 +48,22 @@ RESERVED = ("query", "limit", "cursor", "ref", "path")
 
 MAX_KEYS = 64
 MAX_VALUES = 64
-"""Values of one key that one document has at most; further ones are left out."""
+"""The maximum number of values of one key in one document; further values are ignored."""
 
 Values = Mapping[str, tuple[str, ...]]
-"""The values of each key that has any."""
+"""The values of each key that has values."""
 
 
 class Taxonomy(NamedTuple):
-    """The keys, each with its description, and the manifests by folder (`""` is the top one)."""
+    """The keys with their descriptions, and a function from a folder (`""` at the top) to its manifest."""
 
     keys: Mapping[str, str | None]
     manifest_in: Callable[[str], Manifest | None]
 
     def load_folders(self, folders: Iterable[str]) -> Taxonomy:
-        """Return a taxonomy that holds the manifests of these folders and can be sent to another process."""
-        found = ((folder, self.manifest_in(folder)) for folder in folders)
-        return Taxonomy(self.keys, {folder: manifest for folder, manifest in found if manifest}.get)
+        """Return a taxonomy with the loaded manifests of folders, which can be sent to another process."""
+        manifests = ((folder, self.manifest_in(folder)) for folder in folders)
+        return Taxonomy(self.keys, {folder: manifest for folder, manifest in manifests if manifest}.get)
 
     def manifest_values(self, path: str) -> Values:
         """Return the values of the nearest manifest above a document; empty without a manifest."""
@@ -77,9 +77,11 @@ class Taxonomy(NamedTuple):
 
     def values(self, path: str, front_matter: Mapping[str, object]) -> Values:
         """Return the values of a document, by key."""
-        governed = self.manifest_values(path)
-        found = {key: read_values(key, front_matter.get(key)) or governed.get(key, ()) for key in self.keys}
-        return {key: values for key, values in found.items() if values}
+        inherited = self.manifest_values(path)
+        values_by_key = {
+            key: read_values(key, front_matter.get(key)) or inherited.get(key, ()) for key in self.keys
+        }
+        return {key: values for key, values in values_by_key.items() if values}
 
 
 def read_values(key: str, value: object) -> tuple[str, ...]:
@@ -87,11 +89,11 @@ def read_values(key: str, value: object) -> tuple[str, ...]:
     if key == "tags" and isinstance(value, str):
         value = value.split(",")
     items = value if isinstance(value, list) else [value]
-    texts = dict.fromkeys(text for text in map(_text, items) if text)
+    texts = dict.fromkeys(text for text in map(_format_text, items) if text)
     return tuple(texts)[:MAX_VALUES]
 
 
-def _text(value: object) -> str | None:
+def _format_text(value: object) -> str | None:
     match value:
         case bool():
             return "true" if value else "false"
@@ -105,12 +107,12 @@ def _text(value: object) -> str | None:
 
 MAX_OVERRIDES = 64
 log = logging.getLogger(__name__)
-_SHOWN = 100
+_MAX_SHOWN = 100
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 
 
 class InvalidManifest(WorkspaceError):
-    """A manifest cannot be read, or has an invalid field: `path`, `line` (from 1), `key`."""
+    """An error: a manifest cannot be read, or has an invalid field `key` at `path` and `line` (from 1)."""
 
     code: ClassVar[str] = "INVALID_MANIFEST"
 
@@ -123,14 +125,16 @@ class ValueOverride(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A parsed manifest. An empty one declares nothing and overrides the manifests above it."""
+    """A parsed manifest. An empty manifest declares nothing, and overrides those above it."""
 
     defaults: Values = MappingProxyType({})
     overrides: tuple[ValueOverride, ...] = ()
 
     def values(self, inside: str) -> Values:
         """Return the values for a document, by its path below the manifest's folder."""
-        matching = (one.metadata for one in reversed(self.overrides) if one.glob.matches(inside))
+        matching = (
+            override.metadata for override in reversed(self.overrides) if override.glob.matches(inside)
+        )
         return {**self.defaults, **next(matching, {})}
 
 
@@ -155,7 +159,7 @@ class Manifests:
     def _read_at(self, path: str) -> Manifest | None:
         blob = self._blob_of(path)
         try:
-            return _read(self._git, self._keys, path, blob) if blob else None
+            return _read_blob(self._git, self._keys, path, blob) if blob else None
         except InvalidManifest as error:
             _warn(error.message)
             return Manifest()
@@ -164,17 +168,17 @@ class Manifests:
 def find_problems(
     git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]
 ) -> list[InvalidManifest]:
-    """Return the problem of each invalid manifest among blobs by path, in their order."""
-    found = []
+    """Return the error of each invalid manifest. `manifests` are blobs by path, in order."""
+    problems = []
     for path, blob in manifests.items():
         try:
-            _read(git, keys, path, blob)
+            _read_blob(git, keys, path, blob)
         except InvalidManifest as error:
-            found.append(error)
-    return found
+            problems.append(error)
+    return problems
 
 
-def _read(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manifest:
+def _read_blob(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manifest:
     try:
         data = read_bytes(git, blob)
     except DamagedRepository as error:
@@ -196,19 +200,19 @@ def _warn(message: str) -> None:
 
 @lru_cache(maxsize=256)
 def read_manifest(data: bytes, path: str, keys: tuple[str, ...]) -> Manifest:
-    """Read a manifest whose values may be of these keys. Raises InvalidManifest."""
+    """Return the manifest in a file, which may set values of `keys`. Raises InvalidManifest."""
     try:
         table = load_toml(data)
     except InvalidToml as error:
-        where = f", line {error.line}" if error.line else ""
+        location = f", line {error.line}" if error.line else ""
         raise InvalidManifest(
-            f"{path}{where} {error.reason}", fix=error.fix, path=path, line=error.line or 1, key=""
+            f"{path}{location} {error.reason}", fix=error.fix, path=path, line=error.line or 1, key=""
         ) from error
-    return _Reading(data, path, keys).manifest(table)
+    return _ManifestParser(data, path, keys).manifest(table)
 
 
-class _Reading(NamedTuple):
-    """The file to read, for its error messages."""
+class _ManifestParser(NamedTuple):
+    """The parse of one manifest file, with the file for error messages."""
 
     data: bytes
     path: str
@@ -229,11 +233,11 @@ class _Reading(NamedTuple):
                 "Join some of them, or put manifests into the folders themselves.",
             )
         return Manifest(
-            self._metadata(table, None),
-            tuple(self._override(number, one) for number, one in enumerate(overrides)),
+            self._parse_metadata(table, None),
+            tuple(self._parse_override(number, override) for number, override in enumerate(overrides)),
         )
 
-    def _override(self, number: int, table: object) -> ValueOverride:
+    def _parse_override(self, number: int, table: object) -> ValueOverride:
         if not isinstance(table, dict):
             self._refuse("override", number, "must be a table", "Write each override below [[override]].")
         self._check_names(table, ("match", "metadata"), number)
@@ -246,62 +250,62 @@ class _Reading(NamedTuple):
         reason = globs.find_problem(match) if isinstance(match, str) else "must be a text"
         if reason is not None:
             self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
-        return ValueOverride(Glob.compile(match), self._metadata(table, number))
+        return ValueOverride(Glob.compile(match), self._parse_metadata(table, number))
 
-    def _metadata(self, table: Mapping[str, object], number: int | None) -> Values:
+    def _parse_metadata(self, table: Mapping[str, object], number: int | None) -> Values:
         metadata = table.get("metadata", {})
         if not isinstance(metadata, dict):
             self._refuse("metadata", number, "must be a table", 'Write key = "value" below [metadata].')
-        found = {}
+        values_by_key = {}
         for key, value in metadata.items():
             if key not in self.keys:
-                near = _nearest(key, self.keys)
+                suggestion = _suggest_nearest(key, self.keys)
                 self._refuse(
                     key,
                     number,
                     "is not a key of the taxonomy",
-                    f"{near}Declare it as [taxonomy.{key[:_SHOWN]}] in docyard.toml, or remove it.",
+                    f"{suggestion}Declare it as [taxonomy.{key[:_MAX_SHOWN]}] in docyard.toml, or remove it.",
                 )
             texts = value if isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
                 self._refuse(key, number, "must be a text or a list of texts", "Put its value in quotes.")
-            found[key] = read_values(key, value)
-        return {key: values for key, values in found.items() if values}
+            values_by_key[key] = read_values(key, value)
+        return {key: values for key, values in values_by_key.items() if values}
 
     def _check_names(self, table: Mapping[str, object], known: tuple[str, ...], number: int | None) -> None:
         for key in table:
             if key not in known:
-                near = _nearest(key, known)
-                self._refuse(key, number, "is unknown here", f"{near}There are {' and '.join(known)}.")
+                suggestion = _suggest_nearest(key, known)
+                self._refuse(key, number, "is unknown here", f"{suggestion}There are {' and '.join(known)}.")
 
     def _refuse(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
         line = find_line(decode_text(self.data), key, number)
-        shown = key if len(key) <= _SHOWN else key[:_SHOWN] + "…"
+        shown = key if len(key) <= _MAX_SHOWN else key[:_MAX_SHOWN] + "…"
         message = f"{self.path}, line {line}: {shown!r} {reason}"
         raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=shown)
 
 
 def find_line(text: str, key: str, number: int | None) -> int:
-    """Return the line of a key, from 1: in the override of this number, or outside of all (None).
+    """Return the line of a key, from 1: in the override with a number, or outside all overrides (None).
 
     If the key is not found there, return the line of the table's header, else another line with the key, else
     the first line.
     """
     name = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
-    overrides, place, header, elsewhere = 0, None, 0, 0
+    count, current, header_line, other_line = 0, None, 0, 0
     for line, content in enumerate(text.split("\n"), 1):
-        if found := _HEADER.fullmatch(content):
-            is_override = found[2].partition(".")[0].strip(" \t\"'") == "override"
-            overrides += is_override and found[1] == "[["
-            place = overrides - 1 if is_override else None
-            header = header or (line if place == number else 0)
+        if match := _HEADER.fullmatch(content):
+            is_override = match[2].partition(".")[0].strip(" \t\"'") == "override"
+            count += is_override and match[1] == "[["
+            current = count - 1 if is_override else None
+            header_line = header_line or (line if current == number else 0)
         if name.search(content):
-            if place == number:
+            if current == number:
                 return line
-            elsewhere = elsewhere or line
-    return header or elsewhere or 1
+            other_line = other_line or line
+    return header_line or other_line or 1
 
 
-def _nearest(key: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(key[:_SHOWN], list(known), n=1)
-    return f"Did you mean '{close[0]}'? " if close else ""
+def _suggest_nearest(key: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(key[:_MAX_SHOWN], list(known), n=1)
+    return f"Did you mean '{nearest[0]}'? " if nearest else ""

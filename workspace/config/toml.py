@@ -1,4 +1,4 @@
-"""Read the TOML files of a workspace: small, flat and UTF-8, with the lines of errors."""
+"""The TOML files of a workspace, which are small, flat and UTF-8, and the lines of their errors."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ if TYPE_CHECKING:
 
 CONFIG_PATH = "docyard.toml"
 MAX_BYTES = 64 * 1024
-# The standard library reads dotted keys in time that grows with the cube of their parts. What a lookahead
-# took is not given back; possessive groups are not right in every Python 3.11 (CPython's issue 106052).
+# The standard library reads dotted keys in time that grows with the cube of the number of their parts. The
+# lookahead prevents backtracking, because possessive groups have an error in some releases of Python 3.11
+# (CPython issue 106052).
 DEEP_KEY = re.compile(
     rb"""(?:(?:(?<![\w-])[\w-]++|(?<!\\)"(?=((?:[^"\\\n]|\\.)*))\1"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}"""
 )
 
-# Before Python 3.14 the error has its line in its message alone.
-_PLACE = re.compile(r"\(at line (\d+), column \d+\)$")
-_SHOWN = 200
+# Before Python 3.14, only the message of the error has the line.
+_LOCATION = re.compile(r"\(at line (\d+), column \d+\)$")
+_MAX_SHOWN = 200
 
 
 class InvalidToml(ValueError):
-    """A file cannot be read. `reason` is a phrase to follow its name, `line` counts from 1."""
+    """An error: a file cannot be read. `reason` is a phrase that follows its name; `line` counts from 1."""
 
     def __init__(self, reason: str, fix: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -40,9 +41,9 @@ def read_bytes(git: GitReader, blob: str) -> bytes:
 def load_toml(data: bytes) -> dict[str, object]:
     """Return the tables of a file.
 
-    Raises InvalidToml for one over 64 KiB, too deep, not UTF-8 or not TOML.
+    Raises InvalidToml for a file that is over 64 KiB, nested too deeply, not UTF-8 or not TOML.
     """
-    import tomllib  # late: most workspaces have no such file
+    import tomllib  # imported late, because most workspaces have no such file
 
     if len(data) > MAX_BYTES:
         raise InvalidToml("is over 64 KiB", "Shorten it and commit it.")
@@ -56,12 +57,12 @@ def load_toml(data: bytes) -> dict[str, object]:
     except RecursionError as error:
         raise InvalidToml("is nested too deeply", "Keep its values flat.") from error
     except tomllib.TOMLDecodeError as error:
-        place = _PLACE.search(str(error))
-        line = int(place[1]) if place else data.count(b"\n") + 1
+        match = _LOCATION.search(str(error))
+        line = int(match[1]) if match else data.count(b"\n") + 1
         raise InvalidToml(
             f"is not TOML: {_truncate(str(error))}", "Correct that line and commit it.", line
         ) from error
-    except ValueError as error:  # Python reads no number of thousands of digits
+    except ValueError as error:  # Python does not parse a number with thousands of digits
         raise InvalidToml("holds a number that is too large", "Shorten it and commit it.") from error
 
 
@@ -71,4 +72,4 @@ def decode_text(data: bytes) -> str:
 
 
 def _truncate(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -38,10 +38,10 @@ class ChangeKind(StrEnum):
 class PartVersion(NamedTuple):
     """The location and the text of a part in one version.
 
-    `address` is that of a section or a task in its document, or a key of front matter. `line` counts from 1.
-    `below` are the titles of the parent sections, outermost first, without the document's title. `after` is
-    the title of the previous sibling section, None for the first. `text` has LF line ends, no blank lines
-    around it, and U+FFFD for bytes that are not UTF-8.
+    `address` is the address of a section or a task in its document, or a key of front matter. `line` counts
+    from 1. `below` are the titles of the parent sections, outermost first, without the document's title.
+    `after` is the title of the previous sibling section, or None for the first sibling. `text` has LF line
+    ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
     """
 
     path: str
@@ -56,11 +56,15 @@ class PartVersion(NamedTuple):
 class SectionChange(NamedTuple):
     """One change between two versions; `before` is None for an addition, `after` for a removal.
 
-    The texts depend on the kind. Added, removed, moved: the section with its heading. Renamed: its heading;
-    so for a change with the `field` `heading`. Changed: its text without the lines of changed tasks. Task
-    added, removed, moved, completed, reopened: the lines of the task. Task changed: the value of its `field`,
-    which is `title`, `criteria`, `completed`, `note`, `assignee`, or `text` for all other text. Metadata: the
-    value of a key.
+    The texts depend on the kind:
+
+    - Added, removed, moved: the section with its heading.
+    - Renamed, or changed with the `field` `heading`: the heading.
+    - Changed: the section's text without the lines of changed tasks.
+    - Task added, removed, moved, completed, reopened: the lines of the task.
+    - Task changed: the value of its `field`, which is `title`, `criteria`, `completed`, `note`, `assignee`,
+      or `text` for all other text.
+    - Metadata: the value of a key.
 
     `workspace.diff.text.diff_texts` returns the differences of the texts.
     """
@@ -74,12 +78,12 @@ class SectionChange(NamedTuple):
     def place(self) -> PartVersion:
         """The location after the change, or before it for a removed part."""
         location = self.after or self.before
-        assert location is not None  # one of the two is always there
+        assert location is not None  # a change has at least one of them
         return location
 
     @property
     def section(self) -> str:
-        """The address of the section that contains the change, also that of a task; "" for metadata."""
+        """The address of the section that contains the change; "" for metadata."""
         if self.kind is ChangeKind.METADATA:
             return ""
         address = self.place.address
@@ -87,7 +91,7 @@ class SectionChange(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The title of that section, or of the section that contains the task."""
+        """The title of the changed section, or of the section that contains the task."""
         return self.place.below[-1] if self.kind in TASK_KINDS else self.place.title
 
 
@@ -107,9 +111,9 @@ class DocumentKind(StrEnum):
 class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
-    `sections` is empty if only blank lines, line ends or bytes that are not text differ, or if a version
-    cannot be read as a document; `unread` is the code of that error. `path` is the new path, or the old one
-    of a removed document.
+    `sections` is empty if only blank lines, line ends or bytes that are not text differ. It is also empty if
+    a version cannot be read as a document; `unread` is the code of that error. `path` is the new path, or the
+    old path of a removed document.
     """
 
     kind: DocumentKind
@@ -132,8 +136,7 @@ WHOLE = "front matter"
 def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
     """Yield a change for each key whose value differs, in the order of the new version, then of the old one.
 
-    There is one change for all of the front matter if it cannot be read, or if only comments, order or style
-    differ.
+    The full front matter is one change if it cannot be read, or if only comments, order or style differ.
     """
     texts = _read_source(old), _read_source(new)
     if texts[0] == texts[1]:

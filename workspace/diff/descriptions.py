@@ -3,7 +3,7 @@
 A style names the meaning of a segment; the caller chooses its look. Invisible characters, and those that
 would change the display of a line (controls, bidirectional marks), are replaced by U+FFFD.
 
-`truncate_to_budget` limits the number of characters, and counts the omitted changes.
+`truncate_to_budget` limits the number of characters and counts the omitted changes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ChangeDescription(NamedTuple):
 
 
 def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
-    """Return the description of a change to a document; empty if those of its sections suffice."""
+    """Return the description of a change to a document; empty if its sections' descriptions suffice."""
     if change.unread:
         return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.unread})."),)
     if change.kind in (DocumentKind.ADDED, DocumentKind.REMOVED):
@@ -136,7 +136,7 @@ def replace_invisible(text: str) -> str:
 
 
 def _replace_white_space(text: str) -> str:
-    """Return a text with invisible characters replaced; all characters of a text of white space only."""
+    """Return a text with invisible characters replaced, as are all but blanks if the text is white space."""
     replaced = replace_invisible(text)
     return replaced if replaced.strip() else _OTHER_SPACE.sub("\ufffd", replaced)
 
@@ -195,21 +195,21 @@ def _describe_move(before: PartVersion, after: PartVersion, path: str) -> tuple[
     if before.below != after.below:
         return (
             Segment("Moved from "),
-            _parent_segment(before),
+            _make_parent_segment(before),
             Segment(" to "),
-            _parent_segment(after),
+            _make_parent_segment(after),
             *position,
             Segment("."),
         )
     return Segment("Moved"), *(position or (Segment(" to the front"),)), Segment(".")
 
 
-def _parent_segment(place: PartVersion) -> Segment:
+def _make_parent_segment(place: PartVersion) -> Segment:
     return Segment(format_one_line(place.below[-1]), "title") if place.below else Segment("the top level")
 
 
 def _describe_values(before: str, after: str) -> tuple[Segment, ...]:
-    """Return a value before and after, on one line."""
+    """Return the segments of a value before and after a change, on one line."""
     parts: list[Segment] = [Segment(": ")]
     if before:
         parts += [Segment(format_one_line(before), "removed"), Segment(" → " if after else "")]
@@ -237,7 +237,7 @@ def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
 
 def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
     if step.words and _has_unchanged_word(before, step):
-        yield DiffRow("~", tuple(_diff_segments(before, after, step)))
+        yield DiffRow("~", tuple(_make_diff_segments(before, after, step)))
         return
     for line in before[step.start : step.end].split("\n"):
         if line.strip(BLANKS):
@@ -257,8 +257,8 @@ def _truncate_line(line: str) -> str:
     return _replace_white_space(line if len(line) <= _MAX_LINE_LENGTH else line[:_MAX_LINE_LENGTH] + "…")
 
 
-def _diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Segment]:
-    """Yield a paragraph with its removed and added words, and some of the text around them."""
+def _make_diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Segment]:
+    """Yield the segments of a paragraph: its removed and added words, and some of the text around them."""
     position = step.start
     edits = expand_to_word_boundaries(before, after, step)
     for index, edit in enumerate(edits):
@@ -303,7 +303,8 @@ def truncate_to_budget(
 ) -> tuple[list[Block], int]:
     """Return the first blocks of at most `max_chars` characters, and the number of omitted changes.
 
-    Each block is a function that makes it, with the number of its changes. Blocks are not cut.
+    Each item of `blocks` is a function that makes a block, with the number of changes in it. Blocks are not
+    cut.
     """
     included: list[Block] = []
     size = omitted = 0

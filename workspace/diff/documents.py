@@ -27,7 +27,7 @@ class DocumentVersion:
         self._previous_siblings: dict[int, Section] | None = None
 
     def make_part(self, section: Section, text: str | None = None) -> PartVersion:
-        """Return a section as a part; its text is its own text with its heading, unless `text` is given."""
+        """Return a section as a part; by default its text is its own text with its heading."""
         previous = self._map_previous_siblings().get(section.position)
         return PartVersion(
             self.document.path,
@@ -54,7 +54,7 @@ class DocumentVersion:
 class Comparison:
     """The changes between two versions of a document, of which one may be missing.
 
-    `removed` and `added` are the sections that only one of them has.
+    `removed` and `added` are the sections that only one version has.
     """
 
     def __init__(self, old: Document | None, new: Document | None) -> None:
@@ -73,8 +73,9 @@ class Comparison:
     ) -> Iterator[SectionChange]:
         """Yield the changes in the order of the new version; removed parts follow their old predecessors.
 
-        `arrived` maps positions of sections that arrived from another document to their changes; `departed`
-        those of sections that departed to another one. These changes replace additions and removals.
+        `arrived` maps the new position of each section that arrived from another document to its changes.
+        `departed` does so for the old position of each section that departed to another document. These
+        changes replace additions and removals.
         """
         matched_changes: dict[int, list[SectionChange]] = {}
         if self.old and self.new:
@@ -107,7 +108,7 @@ class Comparison:
 
 
 def _find_moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
-    """Return the smallest set of sections without which the others keep their parents and their order."""
+    """Return the smallest set of sections without which the other sections keep their parents and order."""
     old_sections, new_sections = old.sections, new.sections
     moved: set[int] = set()
     siblings: dict[int | None, list[int]] = {}
@@ -137,8 +138,8 @@ def compare_matched_sections(
 ) -> dict[int, list[SectionChange]]:
     """Return the changes of sections that exist in both versions, by their position in the new one.
 
-    `pairs` are their positions in the old version by those in the new one, `moved` the new positions of moved
-    ones. `removed` and `added` are the other sections, from or to which their tasks may have moved.
+    `pairs` maps their new positions to their old positions. `moved` are the new positions of moved sections.
+    `removed` and `added` are the other sections, from or to which tasks may have moved.
     """
     old_document, new_document = old.document, new.document
     matched = {
@@ -189,8 +190,8 @@ def compare_matched_sections(
                 )
                 differ = texts[0] != texts[1]
             if differ:
-                places = old.make_part(old_section, texts[0]), new.make_part(new_section, texts[1])
-                changes.append(SectionChange(ChangeKind.CHANGED, *places))
+                parts = old.make_part(old_section, texts[0]), new.make_part(new_section, texts[1])
+                changes.append(SectionChange(ChangeKind.CHANGED, *parts))
             changes += task_changes.get(position, ())
         if changes:
             changes_by_position[position] = changes
@@ -200,7 +201,7 @@ def compare_matched_sections(
 def _compare_headings(
     old: DocumentVersion, old_section: Section, new: DocumentVersion, new_section: Section, is_moved: bool
 ) -> Iterator[SectionChange]:
-    """Yield the change of a title, or of the way it is written.
+    """Yield the change of a title, or of the Markdown of the heading.
 
     The level of a heading also changes when the section or one of its parents moves.
     """
@@ -225,8 +226,8 @@ def _read_text_without_tasks(
 def compare_documents(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
     """Return the changes between two versions of a document, by section; None is a missing version.
 
-    They are in the order of the new version; a removed part follows its old predecessor. For an added or
-    removed document there is a change for each section, and none for tasks or keys. Blank lines around a
+    The changes are in the order of the new version; a removed part follows its old predecessor. An added or
+    removed document has a change for each section, and none for tasks or keys. Blank lines around a
     section, line ends, and bytes that are not text are not changes. The time is linear in the texts.
     """
     if old is not None and new is not None and old.data == new.data:

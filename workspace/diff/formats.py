@@ -4,7 +4,7 @@ The data are lists and mappings with stable keys. Lines consist of styled segmen
 look.
 
 Markdown has a heading for each document and section, and a sentence for each change. Removed words are
-~~struck~~, added ones **bold**; removed and added lines are in a fence of `diff`. Text of documents is
+~~struck~~, added words **bold**; removed and added lines are in a fence of `diff`. Text of documents is
 escaped, or fenced by more backticks than it contains, so that it has no effect as Markdown.
 """
 
@@ -38,16 +38,16 @@ Data = dict[str, object]
 def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> Data:
     """Return `{"documents": [...], "more": n}`, of at most `max_chars` characters as JSON.
 
-    A document has `kind`, `path`, `title`, `changes`, and if it applies `old_path` and `unread` (the code of
-    an error).
+    A document has `kind`, `path`, `title` and `changes`. Optional fields are `old_path` and `unread` (the
+    code of an error).
 
-    A change has `kind`, `address`, `title`, `line`, and if it applies `field`, `old_address`, `old_title`,
-    `old_path` and `path` (moved from or to another document), `below` and `old_below` (moved), and the texts
-    `before` and `after`.
+    A change has `kind`, `address`, `title` and `line`. Optional fields are `field`, `old_address`,
+    `old_title`, and the texts `before` and `after`. A moved part has `below` and `old_below`, and `old_path`
+    or `path` if it moved from or to another document.
 
     `words` are edits, in order: the characters [`start`, `end`) of `before`, which are `old`, became `new`.
-    Applied from the last to the first they give `after`. A text too long for the remaining length is replaced
-    by `is_cut: true`. `more` counts the omitted changes.
+    If they are applied from the last to the first, the result is `after`. A text too long for the remaining
+    length is replaced by `is_cut: true`. `more` counts the omitted changes.
     """
     documents: list[Data] = []
     remaining, omitted = max_chars, 0
@@ -147,11 +147,11 @@ Line = tuple[Segment, ...]
 
 
 def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> list[Line]:
-    """Return the changes as lines of at most `max_chars` characters, the last with the number omitted.
+    """Return the changes as lines of at most `max_chars` characters; the last may count omitted changes.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
-    blocks, omitted = truncate_to_budget(_line_blocks(changes), max_chars, _measure_lines)
+    blocks, omitted = truncate_to_budget(_make_line_blocks(changes), max_chars, _measure_lines)
     lines = [line for block in blocks for line in block]
     if omitted:
         lines.append((Segment(f"… and {omitted:,} more change{'s' * (omitted != 1)}"),))
@@ -172,7 +172,7 @@ def _format_plain_segment(segment: Segment, is_full_line: bool) -> str:
     return segment.text
 
 
-def _line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
+def _make_line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
     """Yield functions that make blocks of lines, each with the number of its changes."""
     for document in changes:
         head: tuple[Line, ...] = ((Segment(format_one_line(document.path, 1000), "address"),),)
@@ -188,7 +188,7 @@ def _line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[
 
 
 def _make_lines(head: Iterable[Line], change: SectionChange, path: str, is_first: bool) -> list[Line]:
-    """Return the lines of a change, with the title of its section if it is the first one there."""
+    """Return the lines of a change, with the title of its section for the section's first change."""
     lines = [*head]
     if is_first:
         title = Segment(format_one_line(change.heading), "title")
@@ -215,15 +215,15 @@ _TICKS = re.compile("`{3,}")
 
 
 def format_markdown(changes: Iterable[DocumentChange], max_chars: int = 20_000) -> str:
-    """Return the changes as Markdown of at most `max_chars` characters, and the number of omitted ones."""
-    blocks, omitted = truncate_to_budget(_markdown_blocks(changes), max_chars, len)
+    """Return the changes as Markdown of at most `max_chars` characters, and count omitted changes in it."""
+    blocks, omitted = truncate_to_budget(_make_markdown_blocks(changes), max_chars, len)
     text = "".join(blocks)
     if omitted:
         text += f"\n… and {omitted:,} more change{'s' * (omitted != 1)}.\n"
     return text
 
 
-def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], str], int]]:
+def _make_markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], str], int]]:
     """Yield functions that make the parts of the text, each with the number of its changes."""
     separator = ""
     for document in changes:
@@ -236,7 +236,7 @@ def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callab
             head = ""
         address = ""
         for change in () if document.is_whole else document.sections:
-            yield partial(_markdown_block, head, change, document.path, change.section != address), 1
+            yield partial(_make_markdown_block, head, change, document.path, change.section != address), 1
             head, address = "", change.section
 
 
@@ -244,8 +244,8 @@ def _format_description(head: str, sentence: Iterable[Segment]) -> str:
     return f"{head}\n{_format_sentence(sentence)}\n"
 
 
-def _markdown_block(head: str, change: SectionChange, path: str, is_first: bool) -> str:
-    """Return the text of a change, with the heading of its section if it is the first one there."""
+def _make_markdown_block(head: str, change: SectionChange, path: str, is_first: bool) -> str:
+    """Return the text of a change, with the heading of its section for the section's first change."""
     text = head
     if is_first:
         address = format_code_span(format_one_line(change.section))
@@ -281,7 +281,7 @@ def _format_segment(segment: Segment) -> str:
 
 
 def _split_padding(text: str) -> tuple[str, str, str]:
-    """Return the leading white space, the text, and the trailing white space; emphasis needs this split."""
+    """Return the leading white space, the text, and the trailing white space, which emphasis excludes."""
     content = text.strip()
     start = text.index(content)
     return text[:start], content, text[start + len(content) :]

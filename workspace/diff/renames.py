@@ -1,7 +1,7 @@
 """Detection of renamed documents between two trees.
 
-Documents with equal text match. Otherwise the most similar document matches if it shares at least half of
-the lines, as Git measures similarity (gitdiffcore, "diffcore-rename"). Ambiguous matches are not renames.
+Documents with equal text match. Otherwise the most similar document matches if it shares at least half of the
+longer text, as Git measures similarity (gitdiffcore, "diffcore-rename"). Ambiguous matches are not renames.
 
 libgit2's `Diff.find_similar` is not used, because it chooses one of several equally similar documents without
 any notice.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = 200  # added or removed documents; of more, only those with the same name are compared
+_MAX_CANDIDATES = 200  # of added or removed documents; above it only those of the same name are compared
 _MAX_BYTES = 8_000_000  # of documents whose lines are compared
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
@@ -65,7 +65,7 @@ class Renames:
         return _find_nearest_name(path, equal_paths) if equal_paths else self._find_most_similar(path)
 
     def _find_most_similar(self, path: str) -> str | None:
-        """Return the most similar added document, if this document is the most similar to it in turn."""
+        """Return the most similar added document, if the given document is in turn the most similar to it."""
         unchanged_blobs = {*self.removed.values()} & {*self.added.values()}
         removed = {other: blob for other, blob in self.removed.items() if blob not in unchanged_blobs}
         added = {other: blob for other, blob in self.added.items() if blob not in unchanged_blobs}
@@ -76,29 +76,29 @@ class Renames:
 
     def _find_best(self, path: str, blob: str, others: Mapping[str, str]) -> str | None:
         if len(others) > _MAX_CANDIDATES:
-            name = _reversed_parts(path)[0]
-            others = {other: id for other, id in others.items() if _reversed_parts(other)[0] == name}
+            name = _reverse_parts(path)[0]
+            others = {other: id for other, id in others.items() if _reverse_parts(other)[0] == name}
             if len(others) > _MAX_CANDIDATES:
                 return None
-        similarities = {other: self._similarity(blob, id) for other, id in others.items()}
+        similarities = {other: self._get_similarity(blob, id) for other, id in others.items()}
         highest = max(similarities.values(), default=0.0)
         best = [other for other, similarity in similarities.items() if similarity == highest]
         return best[0] if highest >= _MIN_SIMILARITY and len(best) == 1 else None
 
-    def _similarity(self, one: str, other: str) -> float:
-        pair = frozenset((one, other))
+    def _get_similarity(self, left: str, right: str) -> float:
+        pair = frozenset((left, right))
         if pair not in self._similarities:
-            self._similarities[pair] = self._measure(one, other)
+            self._similarities[pair] = self._compute_similarity(left, right)
         return self._similarities[pair]
 
-    def _measure(self, one: str, other: str) -> float:
-        sizes = sorted((self._git.blob_size(one), self._git.blob_size(other)))
+    def _compute_similarity(self, left: str, right: str) -> float:
+        sizes = sorted((self._git.blob_size(left), self._git.blob_size(right)))
         if sizes[0] < _MIN_SIMILARITY * sizes[1]:
             return 0.0
-        lines, other_lines = self._read_lines(one), self._read_lines(other)
-        if lines is None or other_lines is None:
+        left_lines, right_lines = self._read_lines(left), self._read_lines(right)
+        if left_lines is None or right_lines is None:
             return 0.0
-        return measure_similarity(lines, other_lines)
+        return measure_similarity(left_lines, right_lines)
 
     def _read_lines(self, blob: str) -> Counter[bytes] | None:
         if blob not in self._lines:
@@ -110,17 +110,20 @@ class Renames:
 
 def _find_nearest_name(path: str, others: Sequence[str]) -> str | None:
     """Return the path with the most trailing parts in common with `path`; None for a tie."""
-    parts = _reversed_parts(path)
-    counts = {other: _count_shared(parts, _reversed_parts(other)) for other in others}
+    parts = _reverse_parts(path)
+    counts = {other: _count_shared(parts, _reverse_parts(other)) for other in others}
     highest = max(counts.values())
     best = [other for other, count in counts.items() if count == highest]
     return best[0] if len(best) == 1 else None
 
 
-def _reversed_parts(path: str) -> list[str]:
+def _reverse_parts(path: str) -> list[str]:
     return path.split("/")[::-1]
 
 
-def _count_shared(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((count for count, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _count_shared(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(left, right, strict=False)
+    return next(
+        (count for count, (left_part, right_part) in enumerate(pairs) if left_part != right_part),
+        min(len(left), len(right)),
+    )

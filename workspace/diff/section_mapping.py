@@ -1,4 +1,4 @@
-"""Mapping of an address from one version of a document to another: the same section, the same task.
+"""Mapping of the address of a section or task from one version of a document to another.
 
 A section is matched by its name (`Evidence.NAME`), a task by its title within its section. Ambiguous matches
 raise ConcurrentChange.
@@ -62,8 +62,8 @@ def map_address(old: Document, new: Document, address: str) -> str | None:
 def check_not_newer(tip: Document, address: str) -> None:
     """Raise an error for an address that exists in the tip, but not in the commit that a caller names.
 
-    The target was added later, so the caller cannot mean it. `_preamble` is a position, which exists even if
-    it is empty. Raises SectionNotFound, TaskNotFound.
+    The target was added later, so the caller cannot mean this target. `_preamble` is a position, which exists
+    even if it is empty. Raises SectionNotFound, TaskNotFound.
     """
     fragment = read_fragment(address)
     if fragment == Fragment(PREAMBLE, None):
@@ -100,7 +100,7 @@ def _find_successor(match: SectionMatch, section: Section) -> Section:
         return counterpart
     candidates = match.ambiguous.get(section.position)
     if candidates is None:
-        raise _removed_error(match.new, section)
+        raise _make_removed_error(match.new, section)
     raise ConcurrentChange(
         f"another writer changed {match.new.path}, and section '{section.key}' now has several candidates",
         fix="View the document again, and use the section's current address.",
@@ -110,15 +110,13 @@ def _find_successor(match: SectionMatch, section: Section) -> Section:
     )
 
 
-def _removed_error(document: Document, section: Section) -> SectionNotFound:
-    known = [item.key for item in document.sections]
+def _make_removed_error(document: Document, section: Section) -> SectionNotFound:
+    keys = [item.key for item in document.sections]
     return SectionNotFound(
         f"the section '{section.key}' of {document.path} is missing: "
         "another writer removed, moved or renamed it",
         fix="View the document again to see its current sections.",
-        candidates=find_nearest(section.key, known)
-        or [name for name in known if name != PREAMBLE][:5]
-        or known,
+        candidates=find_nearest(section.key, keys) or [name for name in keys if name != PREAMBLE][:5] or keys,
         wanted=section.key,
     )
 
@@ -128,9 +126,9 @@ def _find_task(old: Document, section: Section, task: Task, new: Document, new_s
     old_tasks, new_tasks = old.tasks(section), new.tasks(new_section)
     if read_own_text(old, section) == read_own_text(new, new_section):
         return next(item for item in new_tasks if item.index == task.index)
-    titles_path = _title_paths(old_tasks)[task.index]
-    equal_count = sum(titles == titles_path for titles in _title_paths(old_tasks).values())
-    indexes = [index for index, titles in _title_paths(new_tasks).items() if titles == titles_path]
+    titles_path = _build_title_paths(old_tasks)[task.index]
+    equal_count = sum(titles == titles_path for titles in _build_title_paths(old_tasks).values())
+    indexes = [index for index, titles in _build_title_paths(new_tasks).items() if titles == titles_path]
     address = format_task_address(section, task)
     if not indexes:
         raise TaskNotFound(
@@ -152,13 +150,13 @@ def _find_task(old: Document, section: Section, task: Task, new: Document, new_s
     return next(item for item in new_tasks if item.index == indexes[0])
 
 
-def _title_paths(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
+def _build_title_paths(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
     """Return the title of each task by its index, preceded by the titles of its parent tasks."""
-    names: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for task in tasks:
         parent, _, _ = task.index.rpartition(".")
-        names[task.index] = (*names.get(parent, ()), task.title)
-    return names
+        paths[task.index] = (*paths.get(parent, ()), task.title)
+    return paths
 
 
 def _format_addresses(section: Section, tasks: Iterable[Task]) -> list[str]:

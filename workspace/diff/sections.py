@@ -1,6 +1,6 @@
 """Matching of the sections of two versions of a document.
 
-It is used to map addresses, undo, merge, compare, and follow history; `Evidence` states how weak a match each
+Address mapping, undo, merge, comparison and history use it. `Evidence` states how weak a match each of them
 may use. Ambiguous matches are omitted: a feature that several sections share matches none of them.
 """
 
@@ -24,14 +24,14 @@ DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
 """A link's destination, which changes when its section moves (CommonMark 0.31 §6.3, §4.7)."""
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = 200  # sections of other documents; above it none is compared
+_MAX_CANDIDATES = 200  # of sections of other documents; above it no section is compared
 
 
 class Evidence(IntEnum):
-    """The evidence that two sections are the same; each level includes those before it.
+    """The evidence that two sections are the same; each level includes the levels before it.
 
-    `NAME`: equal anchors, or equal slugs below the same parent, with titles and texts to choose among
-    several. `TEXT`: equal text under another name, or the only remaining section of a slug. `SIMILARITY`:
+    `NAME`: equal anchors, or equal slugs below the same parent, with titles and texts to choose among several
+    sections. `TEXT`: equal text under another name, or the only remaining section of a slug. `SIMILARITY`:
     half of the text is equal.
     """
 
@@ -43,8 +43,8 @@ class Evidence(IntEnum):
 class SectionMatch:
     """The matched sections of two versions of a document.
 
-    `pairs` are positions in `old` by those in `new`. `ambiguous` are the sections of `new` that match one of
-    `old` equally well by name.
+    `pairs` maps positions in `new` to positions in `old`. `ambiguous` maps a position in `old` to the
+    sections of `new` that match it equally well by name.
     """
 
     def __init__(self, old: Document, new: Document, evidence: Evidence) -> None:
@@ -63,7 +63,7 @@ class SectionMatch:
             self._match_remaining_siblings()
         if evidence >= Evidence.SIMILARITY:
             self._match_similar()
-            self._match_remaining_siblings()  # children of parents that match now
+            self._match_remaining_siblings()  # the children of newly matched parents
 
     def origin(self, section: Section) -> Section | None:
         """Return the matching section of the old version; None if no match is unambiguous."""
@@ -93,7 +93,7 @@ class SectionMatch:
             self._new_positions[old.position] = new.position
 
     def _match_anchors(self) -> None:
-        """Pair sections of the same name, if that is an anchor in the old version."""
+        """Pair sections of the same name, if the name is an anchor in the old version."""
         before, after = self.old.preamble, self.new.preamble
         if before and after:
             self._add_pair(before, after)
@@ -105,49 +105,51 @@ class SectionMatch:
 
     def _match_slugs(self) -> None:
         """Pair sections of the same slug and parent."""
-        news = _group_by_slug(self.list_added())
+        new_groups = _group_by_slug(self.list_added())
         pinned_sections = {
             item.position: pinned for item in self.list_removed() if (pinned := self._find_pinned(item))
         }
         claimed = {pinned.position for pinned in pinned_sections.values()}
         # A parent precedes its children, so it is matched before them.
-        for (parent, slug), olds in _group_by_slug(self.list_removed()).items():
+        for (parent, slug), old_group in _group_by_slug(self.list_removed()).items():
             new_parent = None if parent is None else self._new_positions.get(parent)
             has_parent_match = parent is None or new_parent is not None
-            group = news.get((new_parent, slug), []) if has_parent_match else []
+            group = new_groups.get((new_parent, slug), []) if has_parent_match else []
             others = [item for item in group if item.position not in claimed]
-            self._match_group(olds, others, pinned_sections)
+            self._match_group(old_group, others, pinned_sections)
 
     def _match_group(
-        self, olds: Sequence[Section], others: list[Section], pinned_sections: Mapping[int, Section]
+        self, old_group: Sequence[Section], new_group: list[Section], pinned_sections: Mapping[int, Section]
     ) -> None:
         pinned = {
-            item.position: pinned_sections[item.position] for item in olds if item.position in pinned_sections
+            item.position: pinned_sections[item.position]
+            for item in old_group
+            if item.position in pinned_sections
         }
-        remaining = [item for item in olds if item.position not in pinned]
-        if pinned and sum(item.anchor is None for item in others) > len(remaining):
+        remaining = [item for item in old_group if item.position not in pinned]
+        if pinned and sum(item.anchor is None for item in new_group) > len(remaining):
             # Another heading may have taken over the anchor, or has the same name: compare their texts.
-            remaining, others = [*olds], [*others, *pinned.values()]
+            remaining, new_group = [*old_group], [*new_group, *pinned.values()]
         else:
-            for item in olds:
+            for item in old_group:
                 if item.position in pinned:
                     self._add_pair(item, pinned[item.position])
-        if len(remaining) == len(others) == 1:
-            self._add_pair(remaining[0], others[0])
+        if len(remaining) == len(new_group) == 1:
+            self._add_pair(remaining[0], new_group[0])
             return
         for feature in (_read_title, read_own_text, read_full_text):
-            remaining, others = self._pair_unique(remaining, others, feature)
+            remaining, new_group = self._pair_unique(remaining, new_group, feature)
         if remaining and [read_full_text(self.old, item) for item in remaining] == [
-            read_full_text(self.new, item) for item in others
+            read_full_text(self.new, item) for item in new_group
         ]:
             # The texts are equal on both sides, so any assignment has the same result.
-            for old, new in zip(remaining, others, strict=True):
+            for old, new in zip(remaining, new_group, strict=True):
                 self._add_pair(old, new)
-        elif others:
-            self.ambiguous.update((item.position, others) for item in remaining)
+        elif new_group:
+            self.ambiguous.update((item.position, new_group) for item in remaining)
 
     def _find_pinned(self, section: Section) -> Section | None:
-        """Return the section that has a derived address as its anchor, as a rename writes it."""
+        """Return the new section whose anchor is the derived address of an old one, as a rename writes it."""
         if section.anchor is not None:
             return None
         namesakes = self.new.sections_by_address(section.address)
@@ -164,40 +166,42 @@ class SectionMatch:
 
     def _match_remaining_siblings(self) -> None:
         """Pair the only remaining section of a slug below a parent."""
-        olds = _group_by_slug(self.list_removed())
-        for (parent, slug), news in _group_by_slug(self.list_added()).items():
+        old_groups = _group_by_slug(self.list_removed())
+        for (parent, slug), new_group in _group_by_slug(self.list_added()).items():
             old_parent = None if parent is None else self.pairs.get(parent)
-            remaining = olds.get((old_parent, slug), ()) if parent is None or old_parent is not None else ()
-            if len(news) == len(remaining) == 1:
-                self._add_pair(remaining[0], news[0])
+            remaining = (
+                old_groups.get((old_parent, slug), ()) if parent is None or old_parent is not None else ()
+            )
+            if len(new_group) == len(remaining) == 1:
+                self._add_pair(remaining[0], new_group[0])
 
     def _match_similar(self) -> None:
-        olds, news = self.list_removed(), self.list_added()
-        if olds and news:
+        old_sections, new_sections = self.list_removed(), self.list_added()
+        if old_sections and new_sections:
             lines = (
-                [_count_lines(self.old, item) for item in olds],
-                [_count_lines(self.new, item) for item in news],
+                [_count_lines(self.old, item) for item in old_sections],
+                [_count_lines(self.new, item) for item in new_sections],
             )
             for old_index, new_index in match_similar(*lines, _MIN_SIMILARITY).items():
-                self._add_pair(olds[old_index], news[new_index])
+                self._add_pair(old_sections[old_index], new_sections[new_index])
 
     def _pair_unique(
         self,
-        olds: Sequence[Section],
-        news: Sequence[Section],
+        old_sections: Sequence[Section],
+        new_sections: Sequence[Section],
         feature: Callable[[Document, Section], str | bytes],
     ) -> tuple[list[Section], list[Section]]:
-        """Pair sections by a feature that occurs once on each side, and return the others."""
-        old_counts = Counter(feature(self.old, item) for item in olds)
-        new_counts = Counter(feature(self.new, item) for item in news)
-        new_by_feature = {feature(self.new, item): item for item in news}
-        for item in olds:
+        """Pair sections by a feature that occurs once on each side, and return the other sections."""
+        old_counts = Counter(feature(self.old, item) for item in old_sections)
+        new_counts = Counter(feature(self.new, item) for item in new_sections)
+        new_by_feature = {feature(self.new, item): item for item in new_sections}
+        for item in old_sections:
             value = feature(self.old, item)
             if value and old_counts[value] == new_counts[value] == 1:
                 self._add_pair(item, new_by_feature[value])
         return (
-            [item for item in olds if item.position not in self._new_positions],
-            [item for item in news if item.position not in self.pairs],
+            [item for item in old_sections if item.position not in self._new_positions],
+            [item for item in new_sections if item.position not in self.pairs],
         )
 
 
@@ -207,11 +211,11 @@ def find_moved_section(
     others: Iterable[tuple[Document | None, Document]],
     evidence: Evidence,
 ) -> tuple[Document, Section] | None:
-    """Return the section of another document that this one became; None if there is not exactly one.
+    """Return the section of another document that a section became; None unless exactly one matches.
 
-    It is the only new section of its text and its name; else, with SIMILARITY, the most similar new one of
-    its name. `others` are documents that changed in the same step, as pairs of the version before (or None)
-    and after.
+    The result is the only new section of the same text and name. Otherwise, with SIMILARITY, it is the most
+    similar new section of the same name. `others` are documents that changed in the same step, as pairs of
+    the version before (or None) and after.
     """
     others, text = [*others], read_comparable_text(document, section)
     equal_sections = [
@@ -247,7 +251,7 @@ def find_moved_section(
 
 
 def have_same_name(left: Section, right: Section) -> bool:
-    """Return True if sections of two documents have the same name; a move writes the address as an anchor."""
+    """Return True if sections of two documents have the same name; a move may write it as an anchor."""
     return (
         left.slug == right.slug
         or right.anchor == left.address

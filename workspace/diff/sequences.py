@@ -19,7 +19,7 @@ _MAX_LINES = 200_000  # of two texts together; Git takes half a second for this 
 
 
 class LinkedList(Generic[Id]):
-    """Items in order, with insertion after any item in constant time."""
+    """A sequence of items, with insertion after any item in constant time."""
 
     def __init__(self, items: Iterable[Id]) -> None:
         self._next: dict[Id | None, Id | None] = {None: None}
@@ -32,12 +32,12 @@ class LinkedList(Generic[Id]):
         return item in self._next
 
     def insert(self, previous: Id | None, item: Id) -> None:
-        """Insert an item after another one; after None, at the beginning."""
+        """Insert an item after `previous`, or at the beginning if that is None."""
         self._next[item] = self._next[previous]
         self._next[previous] = item
 
     def after(self, previous: Id | None) -> Id | None:
-        """Return the item after another one; for None, the first."""
+        """Return the item after `previous`, or the first item if that is None."""
         return self._next[previous]
 
     def __iter__(self) -> Iterator[Id]:
@@ -48,13 +48,13 @@ class LinkedList(Generic[Id]):
 
 
 def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the smallest set of common items without which the others are in the same order."""
+    """Return the smallest set of common items without which the other items are in the same order."""
     ordered = set(find_longest_common_subsequence(base, other))
     return {item for item in base if item not in ordered}.intersection(other)
 
 
 def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the items that were moved by a comparison from either end; of two swapped items, neither."""
+    """Return the items that comparisons from both ends find displaced, so neither of two swapped items."""
     return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
@@ -63,7 +63,7 @@ def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> 
     positions = {item: position for position, item in enumerate(base)}
     common = [item for item in other if item in positions]
     tails: list[int] = []
-    ends: list[int] = []  # for each length, the index in `common` of the last item of the best sequence
+    ends: list[int] = []  # by length, the index in `common` of the last item of the best sequence
     predecessors: list[int | None] = []
     for index, item in enumerate(common):
         length = bisect_left(tails, positions[item])
@@ -79,7 +79,7 @@ def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> 
 
 
 def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
-    """Return the positions of the lines that two versions share, as pairs in order, as Git matches them.
+    """Return the positions of the lines that Git matches in two versions, as pairs in order.
 
     Long texts are split at the lines that are unique in both (Bram Cohen's patience diff), so that the time
     is linear. The lines of a part that is still too long are not matched.
@@ -91,7 +91,7 @@ def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
     remaining = shortest - prefix
     suffix = next((index for index in range(remaining) if old[-1 - index] != new[-1 - index]), remaining)
     end, new_end = len(old) - suffix, len(new) - suffix
-    old_unique, new_unique = _unique_lines(old, prefix, end), _unique_lines(new, prefix, new_end)
+    old_unique, new_unique = _find_unique_lines(old, prefix, end), _find_unique_lines(new, prefix, new_end)
     anchors = [
         (old_unique[line], new_unique[line])
         for line in find_longest_common_subsequence([*old_unique], [*new_unique])
@@ -107,13 +107,13 @@ def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
     return [*pairs, *zip(range(end, len(old)), range(new_end, len(new)), strict=True)]
 
 
-def _unique_lines(lines: Sequence[bytes], start: int, end: int) -> dict[bytes, int]:
+def _find_unique_lines(lines: Sequence[bytes], start: int, end: int) -> dict[bytes, int]:
     counts = Counter(lines[start:end])
     return {line: position for position, line in enumerate(lines[start:end], start) if counts[line] == 1}
 
 
 def measure_similarity(left: Counter[Part], right: Counter[Part]) -> float:
-    """Return the common share of the longer text, from 0 to 1, as Git measures it.
+    """Return the share of the longer text that both texts have in common, from 0 to 1, as Git does.
 
     A text is given as its parts (lines or words), each weighted by its length (gitdiffcore,
     "diffcore-rename").
@@ -123,20 +123,20 @@ def measure_similarity(left: Counter[Part], right: Counter[Part]) -> float:
 
 
 def match_similar(
-    olds: Sequence[Counter[Part]], news: Sequence[Counter[Part]], min_similarity: float
+    old_texts: Sequence[Counter[Part]], new_texts: Sequence[Counter[Part]], min_similarity: float
 ) -> dict[int, int]:
-    """Return the positions of texts by those of their most similar counterparts.
+    """Return the index in `new_texts` of each old text's most similar counterpart, by its index.
 
-    Each of two texts must be the most similar one of the other, with a similarity of at least `least`.
+    Each of two texts must be the most similar text to the other one, with at least `min_similarity`.
     Ambiguous matches are omitted. Only texts that share a part which is unique on each side are compared.
     This takes about linear time.
     """
-    old_owners, new_owners = _find_unique_parts(olds), _find_unique_parts(news)
+    old_owners, new_owners = _find_unique_parts(old_texts), _find_unique_parts(new_texts)
     candidates = {(old, new_owners[part]) for part, old in old_owners.items() if part in new_owners}
     similarities = {
         (old, new): share
         for old, new in candidates
-        if (share := measure_similarity(olds[old], news[new])) >= min_similarity
+        if (share := measure_similarity(old_texts[old], new_texts[new])) >= min_similarity
     }
     best_new, best_old = _find_best(similarities, 0), _find_best(similarities, 1)
     return {old: new for old, new in similarities if best_new[old] == new and best_old[new] == old}
@@ -149,7 +149,7 @@ def _find_unique_parts(texts: Sequence[Counter[Part]]) -> dict[Part, int]:
 
 
 def _find_best(similarities: Mapping[tuple[int, int], float], side: int) -> dict[int, int | None]:
-    """Return the most similar counterpart of each text of a side; None if several are equally similar."""
+    """Return the most similar counterpart of each text of a side; None if several tie."""
     best: dict[int, tuple[float, int | None]] = {}
     for pair, similarity in similarities.items():
         highest = best.get(pair[side], (0.0, None))[0]

@@ -1,7 +1,7 @@
 """The changes to the tasks of a section: completed, reopened, added, removed, moved or edited.
 
-A task is matched by its title and those of its parent tasks. Tasks with equal titles are matched in order. A
-task with a new title is matched by its words, or as the only remaining one.
+A task is matched by its title and the titles of its parent tasks. Tasks with equal titles are matched in
+order. A task with a new title is matched by its words, or as the only remaining task.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Titles = tuple[str, ...]
 
 
 class ListedTask(NamedTuple):
-    """A task of a section, with its title after those of its parent tasks, and the spans of its sub-tasks.
+    """A task of a section, with the titles of its parent tasks and its own, and the spans of its sub-tasks.
 
     `group` is equal for the tasks of a section in both versions; None if the section was added or removed.
     """
@@ -44,7 +44,7 @@ class ListedTask(NamedTuple):
     group: int | None
 
     def to_part_version(self, text: str | None = None) -> PartVersion:
-        """Return the task as a part; its text is its own lines, unless `text` is given."""
+        """Return the task as a part; by default its text is the task's own lines."""
         section, task = self.section, self.task
         return PartVersion(
             self.document.path,
@@ -57,23 +57,23 @@ class ListedTask(NamedTuple):
 
     @property
     def full_source(self) -> bytes:
-        """All its lines, including those of its sub-tasks."""
+        """All lines of the task, including its sub-tasks."""
         return self.document.data[self.task.start : self.task.end]
 
     @property
     def source(self) -> str:
-        """Its own lines, without its sub-tasks."""
+        """The own lines of the task, without its sub-tasks."""
         task = self.task
         return decode_trimmed(remove_spans(self.document.data, task.start, task.end, self.subtask_spans))
 
     @property
     def title(self) -> str:
-        """Its title as it is written."""
+        """The title of the task in its Markdown form."""
         return decode_trimmed(self.document.data[self.task.title_start : self.task.title_end])
 
     @property
     def other_text(self) -> str:
-        """The other text of its own lines, without its checkbox, title and fields."""
+        """The own lines of the task without its checkbox, title and fields."""
         task = self.task
         removed = sorted([(field.start, field.end) for field in task.fields] + [*self.subtask_spans])
         return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, removed))
@@ -89,7 +89,7 @@ def list_tasks(document: Document, section: Section, group: int | None) -> list[
     for task in tasks:
         parent = task.index.rpartition(".")[0]
         spans_by_parent.setdefault(parent, []).append((task.start, task.end))
-        # Titles of deeply nested tasks would add up to the square of the text.
+        # The full titles of deeply nested tasks would take space quadratic in the text.
         titles[task.index] = (*titles.get(parent, ())[-3:], task.title)
     return [
         ListedTask(
@@ -102,7 +102,7 @@ def list_tasks(document: Document, section: Section, group: int | None) -> list[
 def pair_tasks(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]) -> dict[int, int]:
     """Return the index in `old_tasks` of each task of `new_tasks` that matches, by its index in `new_tasks`.
 
-    Tasks of one section are matched first, then those that moved to another section under their old title.
+    Tasks of one section are matched first, then tasks that moved to another section under their old title.
     """
     pairs = _pair_same_titles(old_tasks, new_tasks)
     _pair_across_sections(old_tasks, new_tasks, pairs)
@@ -140,7 +140,7 @@ def _pair_same_titles(old_tasks: Sequence[ListedTask], new_tasks: Sequence[Liste
 def _pair_across_sections(
     old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask], pairs: dict[int, int]
 ) -> None:
-    """Pair the only removed task of a title with the only added one, in any sections."""
+    """Pair the only removed task of a title with the only added task of that title, in any sections."""
     matched = set(pairs.values())
     removed_counts = Counter(
         item.task.title for old_index, item in enumerate(old_tasks) if old_index not in matched
@@ -204,7 +204,7 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
         yield SectionChange(kind, old.to_part_version(), new.to_part_version())
     values = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
-        # The completion date changes with the completion, which is a change of its own.
+        # The completion date changes with the completion, which is a separate change.
         if name != "completed" or old.task.is_done == new.task.is_done:
             values.append((name, _format_field(old.task, name), _format_field(new.task, name)))
     values.append(("text", old.other_text, new.other_text))
@@ -258,8 +258,8 @@ def find_displaced_tasks(
 ) -> set[int]:
     """Return the indexes in `new_tasks` of tasks that moved to another section or changed their order.
 
-    It is the smallest set of tasks without which the others are in the same order as before. A sub-task
-    moves with its parent task.
+    The result is the smallest set of tasks without which the other tasks are in the same order as before. A
+    sub-task moves with its parent task.
     """
     moved: set[int] = set()
     siblings: dict[tuple[int, Titles], list[int]] = {}

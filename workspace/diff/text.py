@@ -1,10 +1,11 @@
 """The difference of two texts: by unit, and by word within a unit that has a match.
 
 Units are paragraphs, list items, rows of tables and lines of code. They are found line by line without a
-parser; the units joined are the text, even if the classification of a line is wrong.
+parser. Joined units equal the text, even if the classification of a line is wrong.
 
-Words, spaces and marks are compared one by one, a code span as one token, and letters of scripts without
-spaces (Chinese, Japanese) one by one. Edits of words are expanded to the surrounding white space for display.
+A token is a word, a run of spaces, a mark, a code span, or a letter of a script without spaces (Chinese,
+Japanese). Tokens are compared one by one. Edits of words are expanded to the surrounding white space for
+display.
 
 Texts are compared with LF line ends and without blank lines around them.
 """
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _SINGLE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_SINGLE_LETTERS}]|[^\W{_SINGLE_LETTERS}]+|[^\S\n]+|.", re.DOTALL)
 _WORD = re.compile(r"\w")
-_MAX_TOKENS = 4000  # of two paragraphs; above it only their common beginning and end are matched
-_MIN_SHARED = 1 / 3  # of the words of the longer text; below it they are different texts
+_MAX_TOKENS = 4000  # of two paragraphs; above it only their common beginning and end match
+_MIN_SHARED = 1 / 3  # of the words of the longer text; below it the texts are different
 Run = tuple[int, int, int, int]
 """Tokens [first, last) of the old text, and [start, end) of the new one."""
 
@@ -50,7 +51,7 @@ class TextEdit(NamedTuple):
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the words, spaces and marks of a text; joined they are the text."""
+    """Return the words, spaces and marks of a text; joined tokens equal the text."""
     return _TOKEN.findall(text)
 
 
@@ -65,11 +66,11 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
         return ()
     old_tokens, new_tokens = split_tokens(old), split_tokens(new)
     pairs = _pair_tokens(old_tokens, new_tokens)
-    shared_weight = sum(_word_length(old_tokens[old_index]) for old_index, _ in pairs)
+    shared_weight = sum(_measure_word(old_tokens[old_index]) for old_index, _ in pairs)
     offsets, new_offsets = _measure_offsets(old_tokens), _measure_offsets(new_tokens)
     runs = _join_runs(old_tokens, list(_find_runs(pairs, len(old_tokens), len(new_tokens))))
     if shared_weight < _MIN_SHARED * max(
-        sum(map(_word_length, old_tokens)), sum(map(_word_length, new_tokens))
+        sum(map(_measure_word, old_tokens)), sum(map(_measure_word, new_tokens))
     ):
         runs = [(0, len(old_tokens), 0, len(new_tokens))]
     runs = [_trim_run(old_tokens, new_tokens, run) for run in runs]
@@ -93,7 +94,7 @@ def _pair_tokens(old_tokens: Sequence[str], new_tokens: Sequence[str]) -> list[t
 
 
 def _find_runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
-    """Yield the ranges of tokens between those that are paired."""
+    """Yield the ranges of tokens between the paired tokens."""
     old_start = new_start = 0
     for old_index, new_index in [*pairs, (size, new_size)]:
         if old_index > old_start or new_index > new_start:
@@ -102,7 +103,7 @@ def _find_runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> It
 
 
 def _join_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """Return the ranges, joined if there is no word between them: `a b` became `c d`."""
+    """Return the ranges; ranges without a word between them are joined, as in `a b` that became `c d`."""
     joined: list[Run] = []
     for run in runs:
         if joined and not any(map(_WORD.search, old_tokens[joined[-1][1] : run[0]])):
@@ -113,7 +114,7 @@ def _join_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[Run]:
 
 
 def _trim_run(old_tokens: Sequence[str], new_tokens: Sequence[str], run: Run) -> Run:
-    """Return a range without the tokens that both of its sides begin or end with."""
+    """Return a range without the equal tokens at the beginning and the end of both sides."""
     first, last, start, end = run
     while first < last and start < end and old_tokens[first] == new_tokens[start]:
         first, start = first + 1, start + 1
@@ -122,7 +123,7 @@ def _trim_run(old_tokens: Sequence[str], new_tokens: Sequence[str], run: Run) ->
     return first, last, start, end
 
 
-def _word_length(token: str) -> int:
+def _measure_word(token: str) -> int:
     return len(token) if _WORD.search(token) else 0
 
 
@@ -146,9 +147,9 @@ def collapse_blanks(text: str) -> str:
 
 
 def decode_trimmed(data: bytes) -> str:
-    """Return bytes as text with LF line ends and one at the end, without blank lines around, or "".
+    """Return bytes as text with LF line ends, without blank lines around it.
 
-    Bytes that are not UTF-8 become U+FFFD.
+    Text that is not empty ends in LF. Bytes that are not UTF-8 become U+FFFD.
     """
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.rstrip(" \t\n").split("\n")
@@ -163,7 +164,7 @@ def read_source(document: Document, section: Section) -> str:
 
 
 def read_raw_heading(document: Document, section: Section) -> bytes:
-    """Return a section's heading with the anchors above it; a preamble's without the text above it."""
+    """Return a section's heading with the anchors above it; for a preamble, without the text above it."""
     start = section.heading_start if section.is_preamble else section.start
     return document.data[start : section.body]
 
@@ -219,7 +220,7 @@ class TextUnit(NamedTuple):
 
 
 def split_units(text: str) -> list[TextUnit]:
-    """Return the units of a text, in order; joined they are the text."""
+    """Return the units of a text, in order; joined units equal the text."""
     units: list[TextUnit] = []
     fence = ""
     is_open = False  # True if the next line of text continues the last unit
@@ -261,13 +262,13 @@ def _split_lines(text: str) -> list[str]:
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-_MIN_SIMILARITY = 1 / 4  # of two paragraphs that are versions of one, by words of the longer one
+_MIN_SIMILARITY = 1 / 4  # the share of the longer paragraph's words that two versions have in common
 
 
 class DiffStep(NamedTuple):
     """A step: the characters [start, end) of the old text became [new_start, new_end) of the new one.
 
-    `words` are the edits within one paragraph, as offsets of both texts. It is empty if full lines were
+    `words` are the edits within one paragraph, as offsets of both texts. They are empty if full lines were
     removed and added.
     """
 
@@ -280,24 +281,24 @@ class DiffStep(NamedTuple):
 
 def diff_units(old: str, new: str) -> Iterator[DiffStep]:
     """Yield the steps from one text to another, in order; text outside of all steps is equal in both."""
-    olds, news = split_units(old), split_units(new)
-    pairs = pair_lines(_encode_units(old, olds), _encode_units(new, news))
+    old_units, new_units = split_units(old), split_units(new)
+    pairs = pair_lines(_encode_units(old, old_units), _encode_units(new, new_units))
     old_start = new_start = 0
-    for old_index, new_index in [*pairs, (len(olds), len(news))]:
+    for old_index, new_index in [*pairs, (len(old_units), len(new_units))]:
         if old_index > old_start or new_index > new_start:
             yield from _diff_range(
                 old,
                 new,
-                olds[old_start:old_index],
-                news[new_start:new_index],
-                _offset_of(olds, old_start),
-                _offset_of(news, new_start),
+                old_units[old_start:old_index],
+                new_units[new_start:new_index],
+                _find_offset(old_units, old_start),
+                _find_offset(new_units, new_start),
             )
         old_start, new_start = old_index + 1, new_index + 1
 
 
 def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
-    """Return the edits from one text to another; applied in reverse order they give the new text."""
+    """Return the edits from one text to another; if applied in reverse order, they give the new text."""
     return tuple(
         edit
         for step in diff_units(old, new)
@@ -306,18 +307,23 @@ def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
 
 
 def _diff_range(
-    old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit], start: int, new_start: int
+    old: str,
+    new: str,
+    old_units: Sequence[TextUnit],
+    new_units: Sequence[TextUnit],
+    start: int,
+    new_start: int,
 ) -> Iterator[DiffStep]:
-    """Yield the steps of a range of different units: similar paragraphs are matched, others are not."""
-    bounds = [(-1, -1), *_match_paragraphs(old, new, olds, news), (len(olds), len(news))]
+    """Yield the steps of a range of different units: only similar paragraphs are matched."""
+    bounds = [(-1, -1), *_match_paragraphs(old, new, old_units, new_units), (len(old_units), len(new_units))]
     for (old_index, new_index), (next_old, next_new) in pairwise(bounds):
-        end = olds[next_old - 1].end if next_old > old_index + 1 else start
-        new_end = news[next_new - 1].end if next_new > new_index + 1 else new_start
+        end = old_units[next_old - 1].end if next_old > old_index + 1 else start
+        new_end = new_units[next_new - 1].end if next_new > new_index + 1 else new_start
         if end > start or new_end > new_start:
             yield DiffStep(start, end, new_start, new_end)
-        if next_old == len(olds):
+        if next_old == len(old_units):
             return
-        before, after = olds[next_old], news[next_new]
+        before, after = old_units[next_old], new_units[next_new]
         words = diff_words(old[before.start : before.end], new[after.start : after.end])
         word_edits = tuple(edit.shift(before.start, after.start) for edit in words)
         yield DiffStep(before.start, before.end, after.start, after.end, word_edits)
@@ -325,15 +331,19 @@ def _diff_range(
 
 
 def _match_paragraphs(
-    old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit]
+    old: str, new: str, old_units: Sequence[TextUnit], new_units: Sequence[TextUnit]
 ) -> list[tuple[int, int]]:
     """Return the indexes of paragraphs that are versions of each other, in the order of both texts."""
-    old_indexes = [index for index, unit in enumerate(olds) if not unit.is_whole]
-    new_indexes = [index for index, unit in enumerate(news) if not unit.is_whole]
+    old_indexes = [index for index, unit in enumerate(old_units) if not unit.is_whole]
+    new_indexes = [index for index, unit in enumerate(new_units) if not unit.is_whole]
     if len(old_indexes) == len(new_indexes) == 1:
         return [(old_indexes[0], new_indexes[0])]
-    old_words = [Counter(split_words(old[olds[index].start : olds[index].end])) for index in old_indexes]
-    new_words = [Counter(split_words(new[news[index].start : news[index].end])) for index in new_indexes]
+    old_words = [
+        Counter(split_words(old[old_units[index].start : old_units[index].end])) for index in old_indexes
+    ]
+    new_words = [
+        Counter(split_words(new[new_units[index].start : new_units[index].end])) for index in new_indexes
+    ]
     matches = match_similar(old_words, new_words, _MIN_SIMILARITY)
     old_by_new = {new_position: old_position for old_position, new_position in sorted(matches.items())}
     return [
@@ -342,15 +352,15 @@ def _match_paragraphs(
     ]
 
 
-def _encode_units(text: str, parts: Sequence[TextUnit]) -> list[bytes]:
-    return [text[unit.start : unit.end].encode() for unit in parts]
+def _encode_units(text: str, units: Sequence[TextUnit]) -> list[bytes]:
+    return [text[unit.start : unit.end].encode() for unit in units]
 
 
-def _offset_of(parts: Sequence[TextUnit], index: int) -> int:
-    """Return the offset at which a unit begins; the end of the last one for an index after it."""
-    if index < len(parts):
-        return parts[index].start
-    return parts[-1].end if parts else 0
+def _find_offset(units: Sequence[TextUnit], index: int) -> int:
+    """Return the offset at which a unit begins; for an index after the last unit, the end of that unit."""
+    if index < len(units):
+        return units[index].start
+    return units[-1].end if units else 0
 
 
 _MAX_EXPANSION = 40  # characters on each side of an edit

@@ -1,7 +1,7 @@
 """The changes between two commits by document: added, removed, renamed, edited.
 
-A section that moved to another document is matched by its text and its name, if each version has only one
-such section among those that were removed or added. Its subsections move with it. Destinations of links are
+A section that moved to another document is matched by its text and its name. Each version may have only
+one such section among the removed or added sections. Its subsections move with it. Destinations of links are
 ignored in the text, because a move rewrites them. The change is reported in both documents.
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class CrossDocumentMoves(NamedTuple):
     """The changes of sections that moved to or from a document.
 
-    `removed` are those that departed, by their old positions, `added` those that arrived, by their new
-    positions.
+    `removed` maps the old positions of sections that departed to their changes. `added` maps the new
+    positions of sections that arrived to theirs.
     """
 
     removed: dict[int, list[SectionChange]]
@@ -47,7 +47,7 @@ class _SectionOfDocument(NamedTuple):
 
 
 def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> list[CrossDocumentMoves]:
-    """Return the moves between documents, for each of them; empty for documents that could not be read."""
+    """Return the moves of each document; an unread document has no moves."""
     moves = [CrossDocumentMoves({}, {}) for _ in comparisons]
     for (old_index, new_index), pairs in _match_across_documents(comparisons).items():
         old, new = comparisons[old_index], comparisons[new_index]
@@ -58,8 +58,8 @@ def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> lis
         moved = {
             new_position
             for new_position, old_position in pairs.items()
-            if pairs.get(_parent_position(new_sections[new_position]))
-            != _parent_position(old_sections[old_position])
+            if pairs.get(_get_parent_position(new_sections[new_position]))
+            != _get_parent_position(old_sections[old_position])
         }
         changes = compare_matched_sections(old.old, new.new, pairs, moved)
         for new_position, old_position in pairs.items():
@@ -70,25 +70,25 @@ def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> lis
     return moves
 
 
-def _parent_position(section: Section) -> int:
+def _get_parent_position(section: Section) -> int:
     return -1 if section.parent is None else section.parent
 
 
 def _match_across_documents(
     comparisons: Sequence[Comparison | None],
 ) -> dict[tuple[int, int], dict[int, int]]:
-    """Return the old positions of moved sections by their new ones, for each pair of documents."""
+    """Return the old positions of moved sections by their new positions, for each pair of documents."""
     removed_by_text, added_by_text = (
         _group_by_text(_list_removed(comparisons)),
         _group_by_text(_list_added(comparisons)),
     )
     moves: dict[tuple[int, int], dict[int, int]] = {}
     matched: set[tuple[int, int]] = set()
-    for text, olds in removed_by_text.items():
-        news = added_by_text.get(text, ())
-        if len(olds) != 1 or len(news) != 1:
+    for text, removed in removed_by_text.items():
+        added = added_by_text.get(text, ())
+        if len(removed) != 1 or len(added) != 1:
             continue
-        old, new = olds[0], news[0]
+        old, new = removed[0], added[0]
         if old.number != new.number and have_same_name(old.section, new.section):
             pairs = moves.setdefault((old.number, new.number), {})
             pairs[new.section.position] = old.section.position
@@ -158,7 +158,7 @@ def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_
 # Above this number, moves between documents are not detected, because all documents are held in memory.
 _MAX_DOCUMENTS = 200
 
-_MAX_PAIRS = 1_000_000  # of removed and added documents; above it only equal bytes match
+_MAX_PAIRS = 1_000_000  # of removed and added documents; above it only documents of equal bytes match
 
 
 class _Pair(NamedTuple):
@@ -243,8 +243,8 @@ def _find_renamed(
 def _match_equal_bytes(removed: Mapping[str, str], added: Mapping[str, str]) -> Sequence[tuple[str, str]]:
     """Return the paths of documents whose bytes were removed once and added once."""
     paths_by_blob: dict[str, list[str]] = {}
-    for new_paths, blob in added.items():
-        paths_by_blob.setdefault(blob, []).append(new_paths)
+    for new_path, blob in added.items():
+        paths_by_blob.setdefault(blob, []).append(new_path)
     candidates = [(path, paths_by_blob.get(blob, ())) for path, blob in removed.items()]
     return [(path, new_paths[0]) for path, new_paths in candidates if len(new_paths) == 1]
 

@@ -28,9 +28,9 @@ def format_section_diff(
     context: int = CONTEXT,
     max_chars: int = 100_000,
 ) -> str:
-    """Return the hunks between two versions, at most `max_chars` characters of them; "" if they are equal.
+    """Return the hunks between two versions, at most `max_chars` characters; "" for equal versions.
 
-    `old_line` and `new_line` are the lines of their documents on which they begin. None stands for a missing
+    `old_line` and `new_line` are the lines of their documents on which the versions begin. None is a missing
     version. Bytes that are not UTF-8 are displayed as U+FFFD. The last line states how many lines are
     omitted.
     """
@@ -50,7 +50,7 @@ def format_section_diff(
 
 
 def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
-    """Yield the differences as spans (first, last, start, end) of lines, with close ones in one hunk."""
+    """Yield the hunks: lists of spans (first, last, start, end) of lines, which are close to each other."""
     hunk: list[Span] = []
     for span in _find_spans(old, new):
         if hunk and span[0] - hunk[-1][1] > 2 * context:

@@ -100,7 +100,7 @@ def resolve_section(document: Document, slug: str) -> Section:
     name = fragment.section
     matches = find_sections_by_name(document, name)
     if len(matches) > 1:
-        raise _ambiguous_address(document, name, matches)
+        raise _make_ambiguous_error(document, name, matches)
     if not matches:
         raise section_not_found(document, name)
     return matches[0]
@@ -141,15 +141,15 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     for task in tasks:
         if task.index == index:
             return section, task
-    known = [format_task_address(section, task) for task in tasks]
-    existing = f"the last task is {known[-1]}" if known else "the section has no tasks"
+    addresses = [format_task_address(section, task) for task in tasks]
+    existing = f"the last task is {addresses[-1]}" if addresses else "the section has no tasks"
     raise TaskNotFound(
         f"the section '{section.address}' of {document.path} has no task [{index}]; {existing}",
         fix="Use an existing index; indexes start at 0."
-        if known
+        if addresses
         else "Use the section's address, or add a task first.",
-        among=SuggestionSource(HintKind.TASKS, document.path, section.key) if known else None,
-        tasks=known[:50],
+        among=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
+        tasks=addresses[:50],
     )
 
 
@@ -165,15 +165,15 @@ def format_full_address(path: str, section: Section) -> str:
 
 def section_not_found(document: Document, slug: str) -> SectionNotFound:
     """Return the error for a slug that matches no section, with the nearest addresses."""
-    known = [section.address for section in document.sections]
-    by_title = [section for section in document.sections if _title_address(document, section) == slug]
-    nearest = [section.key for section in by_title] or find_nearest(slug, known)
+    addresses = [section.address for section in document.sections]
+    by_title = [section for section in document.sections if _derive_title_address(document, section) == slug]
+    nearest = [section.key for section in by_title] or find_nearest(slug, addresses)
     among = None
     if by_title:
         fix = f"Use '{nearest[0]}': the section with that title has this address."
     elif nearest:
         fix = f"Did you mean '{nearest[0]}'?"
-    elif known:
+    elif addresses:
         fix = f"Use the address of a section of {document.path}."
         among = SuggestionSource(HintKind.SECTIONS, document.path)
     else:
@@ -183,23 +183,23 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         f"no section '{shown}' in {document.path}",
         fix=fix,
         among=among,
-        candidates=nearest or [name for name in known if name != PREAMBLE][:_NEAREST] or known,
+        candidates=nearest or [name for name in addresses if name != PREAMBLE][:_NEAREST] or addresses,
         wanted=shown,
     )
 
 
-def _title_address(document: Document, section: Section) -> str:
+def _derive_title_address(document: Document, section: Section) -> str:
     """Return the address that a section would have by its title and its parents' titles alone."""
     return "/".join(make_heading_slug(title) for title in document.breadcrumb(section))
 
 
-def _ambiguous_address(document: Document, slug: str, matches: Sequence[Section]) -> AmbiguousAddress:
+def _make_ambiguous_error(document: Document, slug: str, matches: Sequence[Section]) -> AmbiguousAddress:
     candidates = [
         {
             "slug": section.key,
             "title": section.title,
             "line": section.line,
-            "parent": _parent_address(document, section),
+            "parent": _find_parent_address(document, section),
         }
         for section in matches
     ]
@@ -218,5 +218,5 @@ def _ambiguous_address(document: Document, slug: str, matches: Sequence[Section]
     )
 
 
-def _parent_address(document: Document, section: Section) -> str | None:
+def _find_parent_address(document: Document, section: Section) -> str | None:
     return None if section.parent is None else document.sections[section.parent].address

@@ -73,7 +73,7 @@ class Document:
         from workspace.document.headings import parse_layout
 
         lines = Lines(data)
-        outline = _outline(lines)
+        outline = _parse_outline(lines)
         return cls._from_layout(data, path, parse_layout(lines, outline), (lines, outline))
 
     @classmethod
@@ -109,7 +109,7 @@ class Document:
     @cached_property
     def outline(self) -> BlockOutline:
         """The document's headings and list items, as the parser reads them."""
-        return self._parsed[1] if self._parsed else _outline(self.lines)
+        return self._parsed[1] if self._parsed else _parse_outline(self.lines)
 
     def derive(self, compute: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of a function of the document, computed once because a document is immutable."""
@@ -186,8 +186,8 @@ class Document:
 
     @cached_property
     def earlier_names(self) -> Mapping[str, Sequence[Section]]:
-        """Its sections by the names that only Docyard 0.1.0 gave them (`workspace.earlier_addresses`)."""
-        # Imported here because most documents have no such names, and most calls need none.
+        """The sections by the names that only Docyard 0.1.0 gave them; see `earlier_addresses`."""
+        # Imported late, because most documents have no such names, and most calls need none.
         from workspace.document.earlier_addresses import find_earlier_names
 
         return find_earlier_names(self.sections)
@@ -244,6 +244,6 @@ class Document:
         return [task.start for task in self.all_tasks]
 
 
-def _outline(lines: Lines) -> BlockOutline:
+def _parse_outline(lines: Lines) -> BlockOutline:
     text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
     return read_outline(text, is_document=True)

@@ -1,4 +1,4 @@
-"""Rewrite headings with another level or anchor, and the same title."""
+"""Changes of the level and the anchors of headings, which preserve the title."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def rewrite_heading(
     inner = [splice for splice in splices if splice.start >= first]
     underline = document.lines.offset(heading.block.end - 1)
     stop = underline + len(document.lines.line_bytes(heading.block.end - 1))
-    above = [splice for splice in splices if splice.start < first]
+    splices_above = [splice for splice in splices if splice.start < first]
     if level in _UNDERLINED:
         title = _apply_within(document.data, first, underline, inner)
         marks = document.data[underline:stop].replace(_UNDERLINED[section.level], _UNDERLINED[level])
-        return [*above, Splice(first, stop, title + marks)]
+        return [*splices_above, Splice(first, stop, title + marks)]
     title = _join_lines(_apply_within(document.data, start, end, inner))
-    return [*above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title))]
+    return [*splices_above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title))]
 
 
 def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:

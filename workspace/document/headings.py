@@ -62,7 +62,7 @@ class AnchoredHeading(NamedTuple):
         """The form of the anchor."""
         if self.text.form or not (self.above or self.below):
             return self.text.form
-        # In a heading itself, kramdown reads `{#id}`.
+        # The list `{: #id}` below a heading corresponds to `{#id}` in the heading.
         return AnchorForm.BRACES if self.below else AnchorForm.HTML
 
     @property
@@ -177,7 +177,7 @@ def _can_be_setext(inline: str) -> bool:
     return len(headings) == 1 and headings[0].is_setext and headings[0].source == inline
 
 
-# Two line ends, and some white space between them.
+# The number of bytes to read before a heading: two line endings, and some white space between them.
 _BLANK_ABOVE = 8
 _ENDS_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 

@@ -93,8 +93,8 @@ def build_sections(
     if h1 is not None and (h1 == 0 or not has_text):
         levels[h1] = 0
         if title and not headings[h1].title:
-            named = headings[h1]._replace(title=title, slug=make_heading_slug(title))
-            headings = [*headings[:h1], named, *headings[h1 + 1 :]]
+            titled_heading = headings[h1]._replace(title=title, slug=make_heading_slug(title))
+            headings = [*headings[:h1], titled_heading, *headings[h1 + 1 :]]
     elif has_text or (h1 is None and metadata_title):
         headings = [_make_empty_heading(title or "", layout), *headings]
         levels.insert(0, 0)
@@ -189,7 +189,7 @@ def assign_addresses(
     explicit = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, UniqueNames] = {}
     addresses = [PREAMBLE] * len(names)
-    for position in _numbering_order(parents, numbered_last) if numbered_last else range(len(names)):
+    for position in _sort_for_numbering(parents, numbered_last) if numbered_last else range(len(names)):
         anchor, parent = anchors[position], parents[position]
         if anchor:
             addresses[position] = anchor
@@ -204,7 +204,7 @@ def assign_addresses(
     return addresses
 
 
-def _numbering_order(parents: Sequence[int | None], numbered_last: Collection[int]) -> list[int]:
+def _sort_for_numbering(parents: Sequence[int | None], numbered_last: Collection[int]) -> list[int]:
     """Return positions in an order with parents before children, and `numbered_last` after siblings."""
     depths: list[int] = []
     for parent in parents:

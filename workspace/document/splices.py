@@ -118,7 +118,7 @@ def _check_structure(
         item for item in new.sections if item.has_heading and not _contains(inserted, item.heading_start)
     ]
     if len(before) != len(after):
-        raise _structure_error(old, before[len(after)] if len(before) > len(after) else None)
+        raise _make_structure_error(old, before[len(after)] if len(before) > len(after) else None)
     positions = {item.position: match.position for item, match in zip(before, after, strict=True)}
     nothing_removed = len(before) == len(old_headings)
     for item, match in zip(before, after, strict=True):
@@ -131,7 +131,7 @@ def _check_structure(
             or (item.address != match.address and nothing_removed)
             or (not replaced.touches(item) and old.source(item).rstrip() != new.source(match).rstrip())
         ):
-            raise _structure_error(old, item)
+            raise _make_structure_error(old, item)
 
 
 def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
@@ -150,9 +150,9 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
             or (is_moved and not replaced.contains(item.heading_start))
             or (item.title != match.title and not replaced.touches(item))
         ):
-            raise _structure_error(old, item)
+            raise _make_structure_error(old, item)
     if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
-        raise _structure_error(old, before[len(after)] if len(before) > len(after) else None)
+        raise _make_structure_error(old, before[len(after)] if len(before) > len(after) else None)
 
 
 def _check_preamble(
@@ -176,7 +176,7 @@ def _check_preamble(
         or (before.title != after.title and before.position != renamed_position)
         or old.source(before).rstrip() != new.source(after).rstrip()
     ):
-        raise _structure_error(old, before)
+        raise _make_structure_error(old, before)
 
 
 class _ReplacedSpans:
@@ -218,7 +218,7 @@ def _contains(spans: Sequence[tuple[int, int]], offset: int) -> bool:
     return index > 0 and offset < spans[index - 1][1]
 
 
-def _structure_error(document: Document, section: Section | None) -> StructureChanged:
+def _make_structure_error(document: Document, section: Section | None) -> StructureChanged:
     changed_part = f"the section '{section.address}'" if section else "the headings"
     return StructureChanged(
         f"this edit would also change {changed_part} of {document.path}, which it does not target",

@@ -1,4 +1,4 @@
-"""Check the content and titles of a call, and add anchors to the headings of content."""
+"""Checks of the content and titles of a call, and anchors for the headings of content."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class SetMetadata(DocumentOperation):
 
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes. Raises InvalidMetadata, InvalidFrontMatter."""
-        _check(self.metadata)
+        _check_metadata(self.metadata)
         if document.front_matter_error:
             raise document.front_matter_error
         old = document.front_matter
@@ -145,7 +145,7 @@ def _has_h1(document: Document) -> bool:
     return any(heading is not None and heading.block.level == 1 for heading in headings)
 
 
-def _check(metadata: Mapping[str, object]) -> None:
+def _check_metadata(metadata: Mapping[str, object]) -> None:
     """Raise InvalidMetadata or InvalidContent for metadata that front matter cannot store."""
     if not metadata:
         raise InvalidMetadata(
@@ -233,8 +233,8 @@ class TagDocument(DocumentOperation):
         elif self.remove:
             tags = tuple(tag for tag in document.tags if tag.casefold() not in lowered)
         else:
-            known = {tag.casefold() for tag in document.tags}
-            tags = (*document.tags, *(tag for tag in requested if tag.casefold() not in known))
+            existing = {tag.casefold() for tag in document.tags}
+            tags = (*document.tags, *(tag for tag in requested if tag.casefold() not in existing))
         if len(tags) > MAX_TAGS:
             raise InvalidTag(
                 f"the document would have {len(tags)} tags (limit {MAX_TAGS})", fix="Remove some tags first."

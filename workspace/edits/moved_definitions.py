@@ -91,18 +91,18 @@ class _LabelMove:
         self.uses = sorted(uses, key=lambda use: use.start)
         self.rules = rules
         data = source.data
-        alone = Document.parse(data[section.start : section.tree_end], source.path)
-        remaining = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
+        moved_document = Document.parse(data[section.start : section.tree_end], source.path)
+        remaining_document = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
         size = section.tree_end - section.start
         self.inside = {
             label: _shift_definition(item, section.start)
-            for label, item in find_definitions(alone, rules).items()
+            for label, item in find_definitions(moved_document, rules).items()
         }
         self.remaining = {
             label: _shift_definition(item, 0 if item.start < section.start else size)
-            for label, item in find_definitions(remaining, rules).items()
+            for label, item in find_definitions(remaining_document, rules).items()
         }
-        self.labels = find_labels(alone)
+        self.labels = find_labels(moved_document)
         self.used_labels = {*definitions, *self.inside, *self.remaining}
         self.bracketed: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
@@ -130,8 +130,8 @@ class _LabelMove:
         in_target = find_definitions(target, self.rules)
         self.used_labels |= set(in_target)
         needed = self._find_needed(self._is_moved, lambda item: not self._is_moved(item.start))
-        fresh = {label for label in (*self.inside, *needed) if label not in in_target}
-        clashing = {use.label for use in find_uses(target, fresh)}
+        new_labels = {label for label in (*self.inside, *needed) if label not in in_target}
+        clashing = {use.label for use in find_uses(target, new_labels)}
         self.used_labels |= clashing
         names: dict[str, str] = {}
         copies: list[Definition] = []

@@ -98,7 +98,7 @@ class DocumentOperation(Operation):
     def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
         """Return the operation with its addresses mapped to the overlay.
 
-        Raises DocumentNotFound, SectionNotFound, TaskNotFound and Conflict.
+        Raises DocumentNotFound, SectionNotFound, TaskNotFound and ConcurrentChange.
         """
         path = check_path(self.file)
         document = overlay.document(path)
@@ -119,7 +119,7 @@ class DocumentOperation(Operation):
         return cast("Self", dataclasses.replace(cast("Any", self), **mapped)) if mapped else self
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit of this operation. A pure function of the document."""
+        """Return the edit of this operation, and change nothing."""
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
@@ -145,7 +145,7 @@ class DocumentOperation(Operation):
 
 
 def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
-    with suppress(DocumentNotFound):  # then this batch created the document and its sections
+    with suppress(DocumentNotFound):  # this batch created the document and its sections
         check_not_newer(tip.document(path), address)
 
 

@@ -1,10 +1,10 @@
-"""Reinsert an old version of a section into a document: over its current version, or at its old place.
+"""Reinsertion of an old version of a section: over its current version, or at its old position.
 
-Only the section's bytes are inserted. Headings get the levels of the place, and lines the endings of the
-document. An anchor is written only if the section would otherwise have another address.
+Only the section's bytes are inserted. Headings get the levels of the position, and lines get the line endings
+of the document. An anchor is written only if the section would otherwise have another address.
 
-Also trace a document or a section to another commit, over the trees in between. Read the version of a
-document at another commit by the settings of the tip.
+The module also traces documents and sections to another commit, through the trees between the two. It reads
+the version of a document at another commit with the settings of the tip.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ if TYPE_CHECKING:
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.snapshot import Snapshot
 
-_ROUNDS = 3
+_MAX_ROUNDS = 3
 
 
 class ParentMissing(WorkspaceError):
-    """The parent of a removed section is missing too. `parent` is its old address."""
+    """An error: the parent of a removed section is missing too. `parent` is its old address."""
 
     code = "PARENT_GONE"
 
 
 class ReinsertedSection(NamedTuple):
-    """The document afterwards, the section in it, and the splices that made it."""
+    """The document after a reinsertion, the section in it, and the splices of the reinsertion."""
 
     document: Document
     section: Section
@@ -70,122 +70,138 @@ class ReinsertedSection(NamedTuple):
 
 
 def reinsert_section(
-    document: Document, now: Section | None, old: Document, then: Section, form: AnchorForm
+    document: Document, current: Section | None, old: Document, old_section: Section, form: AnchorForm
 ) -> ReinsertedSection:
-    """Put the section `then` of an old version, with its subsections, into a document.
+    """Insert a section of an old version, with its subsections, into a document.
 
-    It replaces `now`, or else returns to its old place. Raises ParentMissing, LevelConflict for a section
-    that would be deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and
-    StructureChanged.
+    It replaces the section `current`; if that is None, it returns to its old position. Raises ParentMissing
+    and StructureChanged. Raises LevelConflict for a section that would be deeper than H6, and InvalidAddress
+    for an address that cannot be written as an anchor.
     """
-    if then.is_preamble or (now is not None and now.is_preamble):
-        return _introduction(document, now, old, then)
-    place = None if now else find_removed_place(document, old, then)
-    moved = (then, *old.descendants(then))
-    level = now.level if now else place.level if place else then.level
-    shift = level - then.level
+    if old_section.is_preamble or (current is not None and current.is_preamble):
+        return _reinsert_preamble(document, current, old, old_section)
+    position = None if current else find_removed_place(document, old, old_section)
+    moved = (old_section, *old.descendants(old_section))
+    level = current.level if current else position.level if position else old_section.level
+    shift = level - old_section.level
     _check_depth(moved, shift)
-    replaced = (now, *document.descendants(now)) if now else ()
+    replaced = (current, *document.descendants(current)) if current else ()
     names = plan_addresses(old, moved, collect_anchor_names(document, replaced))
-    wanted = now.address if now and then.anchor is None else names.addresses[then.position]
+    expected_address = (
+        current.address if current and old_section.anchor is None else names.addresses[old_section.position]
+    )
     anchor: str | None = None
-    for _ in range(_ROUNDS):
-        inner = [
+    for _ in range(_MAX_ROUNDS):
+        inner_splices = [
             splice
             for item in moved
             for splice in rewrite_heading(
                 old,
                 item,
                 level=item.level + shift,
-                anchor=anchor if item is then else None,
+                anchor=anchor if item is old_section else None,
                 form=form,
                 names=names.renamed,
             )
         ]
-        splice, start, size = _splice(document, now, place, old, then, inner)
+        splice, start, size = _make_splice(document, current, position, old, old_section, inner_splices)
         changed = apply_edit(document, Edit((splice,), {}, ""))
-        landed = [
+        inserted = [
             item
             for item in changed.sections
             if item.has_heading and start <= item.heading_start < start + size
         ]
-        _check_landed(moved, landed, shift)
-        if landed[0].address == wanted or anchor == wanted or then.anchor is not None:
-            return ReinsertedSection(changed, landed[0], (splice,))
-        anchor = wanted
-    raise _structure_error(then)
+        _check_inserted(moved, inserted, shift)
+        if (
+            inserted[0].address == expected_address
+            or anchor == expected_address
+            or old_section.anchor is not None
+        ):
+            return ReinsertedSection(changed, inserted[0], (splice,))
+        anchor = expected_address
+    raise _make_structure_error(old_section)
 
 
-def find_removed_place(document: Document, old: Document, then: Section) -> TargetPosition:
-    """Return the place for a removed section: after its nearest preceding sibling that remains.
+def find_removed_place(document: Document, old: Document, old_section: Section) -> TargetPosition:
+    """Return the position for a removed section: after its nearest preceding sibling that still exists.
 
-    Without one, before the nearest following sibling, else at the end of its parent. Raises ParentMissing.
+    Without such a sibling, the position is before the nearest following one, else at the end of the parent.
+    Raises ParentMissing.
     """
     match = SectionMatch(old, document, Evidence.TEXT)
-    parent = None if then.parent is None else old.sections[then.parent]
-    above = match.successor(parent) if parent else None
-    if parent and above is None:
+    parent = None if old_section.parent is None else old.sections[old_section.parent]
+    current_parent = match.successor(parent) if parent else None
+    if parent and current_parent is None:
         raise ParentMissing(
-            f"'{then.key}' was in '{parent.key}', which is missing from {document.path} as well",
+            f"'{old_section.key}' was in '{parent.key}', which is missing from {document.path} as well",
             fix=f"Restore '{parent.key}', or the whole document.",
             parent=parent.key,
         )
     siblings = old.children(parent)
-    index = next(place for place, item in enumerate(siblings) if item.position == then.position)
-    key = above.key if above else None
+    index = next(number for number, item in enumerate(siblings) if item.position == old_section.position)
+    key = current_parent.key if current_parent else None
     for field, others in (("after", reversed(siblings[:index])), ("before", iter(siblings[index + 1 :]))):
         for other in others:
-            current = match.successor(other)
-            if current and not current.is_preamble and current.parent == (above.position if above else None):
-                before, after = (None, current.key) if field == "after" else (current.key, None)
+            successor = match.successor(other)
+            if (
+                successor
+                and not successor.is_preamble
+                and successor.parent == (current_parent.position if current_parent else None)
+            ):
+                before, after = (None, successor.key) if field == "after" else (successor.key, None)
                 return find_target_position(document, key, before, after, None)
     return find_target_position(document, key, None, None, None)
 
 
-def _splice(
+def _make_splice(
     document: Document,
-    now: Section | None,
-    place: TargetPosition | None,
+    current: Section | None,
+    position: TargetPosition | None,
     old: Document,
-    then: Section,
-    inner: list[Splice],
+    old_section: Section,
+    inner_splices: list[Splice],
 ) -> tuple[Splice, int, int]:
-    """Return the splice, and the start and length of the section's own bytes after it."""
-    ending = _ending(document, old)
-    cutting = cut_section(old, then)
-    block = move_text(old.data, cutting.start, cutting.end, inner, ending).data
-    if now is not None:
-        stop = find_text_end(document.data, now.start, now.tree_end)
+    """Return the splice that inserts the section, and the start and size of the inserted bytes."""
+    ending = _choose_line_ending(document, old)
+    cutting = cut_section(old, old_section)
+    block = move_text(old.data, cutting.start, cutting.end, inner_splices, ending).data
+    if current is not None:
+        stop = find_text_end(document.data, current.start, current.tree_end)
         text = decode_with_newlines(block.decode("utf-8", "replace"))
-        after = find_needed_blank_line(document, text, stop, now.tree_end)
-        return Splice(now.start, stop, block + after), now.start, len(block)
-    assert place is not None
-    above = [item for item in inner if item.end <= then.body]
-    heading = move_text(old.data, then.start, then.body, above, ending).data
-    put, lead = paste_block(document, place.offset, block, heading, cutting.gap, ending)
-    return put, put.start + lead, len(block)
+        after = find_needed_blank_line(document, text, stop, current.tree_end)
+        return Splice(current.start, stop, block + after), current.start, len(block)
+    assert position is not None
+    heading_splices = [item for item in inner_splices if item.end <= old_section.body]
+    heading = move_text(old.data, old_section.start, old_section.body, heading_splices, ending).data
+    insertion, lead = paste_block(document, position.offset, block, heading, cutting.gap, ending)
+    return insertion, insertion.start + lead, len(block)
 
 
-def _introduction(document: Document, now: Section | None, old: Document, then: Section) -> ReinsertedSection:
-    """Put an old title and introduction in place of those that are there."""
-    if not then.is_preamble or (now is not None and not now.is_preamble):
-        raise _structure_error(then)
+def _reinsert_preamble(
+    document: Document, current: Section | None, old: Document, old_section: Section
+) -> ReinsertedSection:
+    """Replace the current title and introduction by the old ones."""
+    if not old_section.is_preamble or (current is not None and not current.is_preamble):
+        raise _make_structure_error(old_section)
     text = convert_line_endings(
-        old.data[then.start : find_text_end(old.data, then.start, then.end)], _ending(document, old)
+        old.data[old_section.start : find_text_end(old.data, old_section.start, old_section.end)],
+        _choose_line_ending(document, old),
     )
-    if now is not None:
-        splice = Splice(now.start, find_text_end(document.data, now.start, now.end), text)
+    if current is not None:
+        splice = Splice(current.start, find_text_end(document.data, current.start, current.end), text)
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
         splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
-    changed = apply_edit(document, Edit((splice,), {}, "", renamed_position=now.position if now else None))
+    changed = apply_edit(
+        document, Edit((splice,), {}, "", renamed_position=current.position if current else None)
+    )
     preamble = changed.preamble
     if preamble is None:
-        raise _structure_error(then)
+        raise _make_structure_error(old_section)
     return ReinsertedSection(changed, preamble, (splice,))
 
 
-def _ending(document: Document, old: Document) -> bytes:
+def _choose_line_ending(document: Document, old: Document) -> bytes:
     return document.ending if b"\n" in document.data or b"\r" in document.data else old.ending
 
 
@@ -199,16 +215,16 @@ def _check_depth(moved: tuple[Section, ...], shift: int) -> None:
         )
 
 
-def _check_landed(moved: tuple[Section, ...], landed: list[Section], shift: int) -> None:
-    """Raise StructureChanged if the sections are not read as what they were."""
-    if len(moved) != len(landed):
-        raise _structure_error(moved[0])
-    for item, current in zip(moved, landed, strict=True):
+def _check_inserted(moved: tuple[Section, ...], inserted: list[Section], shift: int) -> None:
+    """Raise StructureChanged unless the inserted sections have the expected titles and levels."""
+    if len(moved) != len(inserted):
+        raise _make_structure_error(moved[0])
+    for item, current in zip(moved, inserted, strict=True):
         if item.title != current.title or item.level + shift != current.level:
-            raise _structure_error(item)
+            raise _make_structure_error(item)
 
 
-def _structure_error(section: Section) -> StructureChanged:
+def _make_structure_error(section: Section) -> StructureChanged:
     return StructureChanged(
         f"'{section.key}' would not be read as the same section at its current place",
         fix="Restore the whole document, or close every code fence (```) and comment (<!-- -->) before it.",
@@ -216,91 +232,96 @@ def _structure_error(section: Section) -> StructureChanged:
     )
 
 
-_READ = 30_000_000  # bytes of versions that one answer may read
+_MAX_READ_BYTES = 30_000_000
 
 
 def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
-    """Return the first-parent history from one commit back to another, both included.
+    """Return the first-parent history from a newer commit back to an older one, including both.
 
-    Only these two where the older one is not on that way, or too far back.
+    If the older commit is not in that history, or is too far back, return only these two commits.
     """
     graph = Graph(git)
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in walk_first_parents(graph.node, git.boundary, newer, most=MAX_COMMITS):
-        found.append(node)
+        nodes.append(node)
         if node.id == older:
-            return found
-    return [found[0], graph.node(older)]
+            return nodes
+    return [nodes[0], graph.node(older)]
 
 
 class HistoryTracer:
-    """Positions and versions in the history of one workspace, by its current settings."""
+    """A tracer of positions and versions in the history of a workspace, with its current settings."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._following = Tracker(snapshot.git, snapshot.config.is_document, _READ)
+        self._tracker = Tracker(snapshot.git, snapshot.config.is_document, _MAX_READ_BYTES)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
-    def follow(self, way: Sequence[Node], place: SectionPosition) -> SectionPosition | None:
-        """Map a position in the first state to the last one; None if it is missing or unknown."""
-        for old, new in pairwise(state.tree for state in way):
-            later = place if old == new else self._following.step(place, old, new)
-            if later is None:
+    def follow(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
+        """Return the position in the last commit for one in the first; None if it is missing or unknown."""
+        for old_tree, new_tree in pairwise(node.tree for node in history):
+            next_position = (
+                position if old_tree == new_tree else self._tracker.step(position, old_tree, new_tree)
+            )
+            if next_position is None:
                 return None
-            place = later
-        return place
+            position = next_position
+        return position
 
-    def list_later_changes(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
-        """Return the commits of a way, newest first, that changed a document, or the section of a key in it.
+    def list_later_changes(self, history: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
+        """Return the commits, newest first, that changed a document, or the section with a key in it.
 
-        `path` is that of the document in the first state. Call one object with one way only.
+        `path` is the path of the document in the first commit. Use one object for one history only, because
+        it caches the changes by path.
         """
         if path not in self._changes:
-            blobs = [self._following.blob(state.tree, path) for state in way]
+            blobs = [self._tracker.blob(node.tree, path) for node in history]
             self._changes[path] = [
-                (state.id, now, then)
-                for state, (now, then) in zip(way, pairwise(blobs), strict=False)
-                if now is not None and now != then
+                (node.id, new_blob, old_blob)
+                for node, (new_blob, old_blob) in zip(history, pairwise(blobs), strict=False)
+                if new_blob is not None and new_blob != old_blob
             ]
         return [
             commit
-            for commit, now, then in self._changes[path]
-            if key is None or self._text(path, now, key) != self._text(path, then, key)
+            for commit, new_blob, old_blob in self._changes[path]
+            if key is None
+            or self._read_section_text(path, new_blob, key) != self._read_section_text(path, old_blob, key)
         ]
 
-    def _text(self, path: str, blob: str | None, key: str) -> bytes | None:
-        """Return the own text of a section in a version of a document, where it is there."""
-        document = self._following.document(path, blob) if blob else None
+    def _read_section_text(self, path: str, blob: str | None, key: str) -> bytes | None:
+        """Return the own text of a section in a version of a document, or None without the section."""
+        document = self._tracker.document(path, blob) if blob else None
         section = document.section_by_key(key) if document else None
         return document.source(section).rstrip() if document and section else None
 
 
 SHORT_ID_LENGTH = 7
-"""Characters of a commit's id where people read it."""
+"""The number of characters of a shortened commit id."""
 
 
 class NotAtRef(WorkspaceError):
-    """The document or section did not exist at the commit to restore from. `ref` is its id."""
+    """An error: the document or section did not exist at the commit. `ref` is the id of the commit."""
 
     code = "NOT_AT_REF"
 
 
-def read_version(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
-    """Return the document at a path of a commit, by any settings; None if the path did not exist.
+def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
+    """Return the document at a path of a commit, or None if the path did not exist.
 
-    `config` has the limits. Raises NotAtRef if it is not a file, NotADocument for a pointer of Git LFS,
-    LimitExceeded.
+    The limits of `config` apply, but not its selection of documents. Raises NotAtRef if the path is not a
+    file, NotADocument for a pointer of Git LFS, and LimitExceeded.
     """
-    entry = then.entry(path)
+    entry = snapshot.entry(path)
     if entry is None:
         return None
     if not entry.is_blob:
         kind = "a folder" if entry.is_tree else "a link or a submodule"
         raise NotAtRef(
-            f"'{path}' was {kind} at {str(then.commit)[:SHORT_ID_LENGTH]}, and only documents are restored",
+            f"'{path}' was {kind} at {str(snapshot.commit)[:SHORT_ID_LENGTH]}, "
+            "and only documents are restored",
             fix="Choose a commit in which it was a document.",
-            ref=then.commit,
+            ref=snapshot.commit,
         )
-    config.limits.check_document(path, then.git.blob_size(entry.id))
-    data = then.git.blob(entry.id)
+    config.limits.check_document(path, snapshot.git.blob_size(entry.id))
+    data = snapshot.git.blob(entry.id)
     check_pointer(path, data)
     return Document.parse(data, path)

@@ -1,8 +1,8 @@
-"""restore_document: restore a whole document as it was at another commit, byte for byte.
+"""Operations that restore old versions, and revert commits.
 
-restore_section: restore a section with its subsections as it was at another commit.
-
-undo: revert the changes of one commit to documents, which later commits may have changed.
+`restore_document` restores a full document from another commit, byte for byte. `restore_section` restores a
+section with its subsections. `undo` reverts the changes of one commit to documents, which later commits may
+have changed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _MAX_REPORTED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreDocument(Operation):
-    """Puts a document back as it was at `commit` (a full id), at the path that it has now.
+    """The restoration of a document from `commit` (a full id), at its current path.
 
-    A renamed document is found through its renames; a removed document returns to its path.
+    A renamed document is found through its renames; a removed document returns to its old path.
     """
 
     name: ClassVar[str] = "restore_document"
@@ -50,49 +50,49 @@ class RestoreDocument(Operation):
     commit: str
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Lay the old bytes over the snapshot; nothing where the document is as it was.
+        """Put the old bytes into the overlay; no change if the document already has them.
 
-        Raises InvalidPath, DocumentNotFound for one that has another path now, NotAtRef, NotADocument,
+        Raises InvalidPath, DocumentNotFound for a document that has another path now, NotAtRef, NotADocument,
         PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
         path = check_path(self.file)
-        now = overlay.find(path)
-        old = self._read_old(overlay, path, is_there=now is not None)
-        answer: dict[str, object] = {"file": path, "from": self.commit}
+        current = overlay.find(path)
+        old = self._read_old(overlay, path, is_present=current is not None)
+        result: dict[str, object] = {"file": path, "from": self.commit}
         if old.path != path:
-            answer["was"] = {"file": old.path}
+            result["was"] = {"file": old.path}
         summary = f"Restore {path} from {self.commit[:SHORT_ID_LENGTH]}"
-        if now is not None and now.data == old.data:
+        if current is not None and current.data == old.data:
             return Outcome(
-                path, answer, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT_ID_LENGTH]}",)
+                path, result, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT_ID_LENGTH]}",)
             )
         restored = Document.parse(old.data, path)
-        if now is None:
+        if current is None:
             overlay.create(restored)
         else:
             overlay.put(restored)
         hints: tuple[str, ...] = ()
-        if now is not None and (keys := _list_replaced_keys(now, restored)):
-            answer["metadata_replaced"] = keys[:_MAX_REPORTED]
+        if current is not None and (keys := _list_replaced_keys(current, restored)):
+            result["metadata_replaced"] = keys[:_MAX_REPORTED]
             hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
-        return Outcome(path, answer, summary, True, hints, _map_offsets(now, restored))
+        return Outcome(path, result, summary, True, hints, _map_offsets(current, restored))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the document that the restore removes."""
         path = check_path(self.file)
-        now = overlay.find(path)
-        if now is None:
+        current = overlay.find(path)
+        if current is None:
             return ()
-        old = self._read_old(overlay, path, is_there=True)
+        old = self._read_old(overlay, path, is_present=True)
         old_digests = {compute_digest(old, item) for item in old.sections}
-        removed = [item for item in now.sections if compute_digest(now, item) not in old_digests]
-        return [(now, removed)] if removed else ()
+        removed = [item for item in current.sections if compute_digest(current, item) not in old_digests]
+        return [(current, removed)] if removed else ()
 
-    def _read_old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
-        """Return the document as it was, at the path that it had."""
+    def _read_old(self, overlay: Overlay, path: str, *, is_present: bool) -> Document:
+        """Return the document at the commit, with its path there."""
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
             HistoryTracer,
@@ -105,17 +105,17 @@ class RestoreDocument(Operation):
         from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
-        then = Snapshot(tip.git, self.commit)
+        snapshot = Snapshot(tip.git, self.commit)
         if tip.commit is None:
             raise tip.not_found(path)
-        way = list_commits_between(tip.git, tip.commit, self.commit)
-        if is_there and tip.entry(path) is not None:
-            origin = HistoryTracer(tip).follow(way, SectionPosition(path))
+        history = list_commits_between(tip.git, tip.commit, self.commit)
+        if is_present and tip.entry(path) is not None:
+            origin = HistoryTracer(tip).follow(history, SectionPosition(path))
             if origin is not None:
-                found = read_version(then, origin.path, tip.config)
-                if found is not None:
-                    return found
-        old = read_version(then, path, tip.config)
+                version = read_version(snapshot, origin.path, tip.config)
+                if version is not None:
+                    return version
+        old = read_version(snapshot, path, tip.config)
         if old is None:
             raise NotAtRef(
                 f"'{path}' was not there at {self.commit[:SHORT_ID_LENGTH]}",
@@ -123,60 +123,66 @@ class RestoreDocument(Operation):
                 among=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
-        later = HistoryTracer(tip).follow([*reversed(way)], SectionPosition(path))
+        later = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(path))
         if later is not None and later.path != path:
-            if is_there:
+            if is_present:
                 raise PathExists(
                     f"'{path}' is another document now: the one of {self.commit[:SHORT_ID_LENGTH]} is at "
                     f"'{later.path}'",
                     fix=f"Restore '{later.path}'.",
                     path=path,
                 )
-            raise _find_moved(tip, path, later.path)
+            raise _make_moved_error(tip, path, later.path)
         return old
 
 
-def _find_moved(tip: Snapshot, path: str, now: str) -> DocumentNotFound:
-    return DocumentNotFound(f"'{path}' was moved to '{now}'", fix=f"Restore '{now}'.", candidates=[now])
+def _make_moved_error(tip: Snapshot, path: str, new_path: str) -> DocumentNotFound:
+    return DocumentNotFound(
+        f"'{path}' was moved to '{new_path}'", fix=f"Restore '{new_path}'.", candidates=[new_path]
+    )
 
 
-def _list_replaced_keys(now: Document, restored: Document) -> list[str]:
-    """Return the front matter keys that are removed or changed; no read is required before that."""
-    then = restored.front_matter
-    return [key for key, value in now.front_matter.items() if key not in then or then[key] != value]
+def _list_replaced_keys(current: Document, restored: Document) -> list[str]:
+    """Return the keys of front matter that the restoration removes or changes."""
+    old_values = restored.front_matter
+    return [
+        key
+        for key, value in current.front_matter.items()
+        if key not in old_values or old_values[key] != value
+    ]
 
 
-def _map_offsets(now: Document | None, restored: Document) -> OffsetMap:
-    """Return what links to the document still mean: headings of the same address are the same."""
+def _map_offsets(current: Document | None, restored: Document) -> OffsetMap:
+    """Return the offset map of the restoration, in which headings with equal addresses match."""
     path = restored.path
-    if now is None:
+    if current is None:
         return OffsetMap.of_creation(path)
     renamed = {}
-    for section in now.sections:
+    for section in current.sections:
         candidates = restored.sections_by_address(section.address)
         if (
             section.has_heading
             and len(candidates) == 1
-            and len(now.sections_by_address(section.address)) == 1
+            and len(current.sections_by_address(section.address)) == 1
         ):
             renamed[path, section.heading_start] = path, candidates[0].heading_start
     return OffsetMap((), renamed, {path: path})
 
 
-class _Found(NamedTuple):
-    """The document, the section in it (None if it was removed), and the section as it was."""
+class _SectionVersions(NamedTuple):
+    """The current document and section (None if it was removed), and the old document and section."""
 
     document: Document
-    now: Section | None
-    old: Document
-    then: Section
+    current: Section | None
+    old_document: Document
+    old_section: Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSection(DocumentOperation):
-    """Restores a section as it was at `commit` (a full id): its own text and its subsections.
+    """The restoration of a section from `commit` (a full id): its own text and its subsections.
 
-    The section is traced back through renames and moves. A removed section returns to its old place.
+    The section is traced back through renames and moves. A removed section returns to its old position.
     """
 
     name: ClassVar[str] = "restore_section"
@@ -187,66 +193,72 @@ class RestoreSection(DocumentOperation):
     commit: str
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Put the changed document into the overlay. An unchanged section changes nothing.
+        """Put the changed document into the overlay; no change if the section already has the old text.
 
         Raises DocumentNotFound, SectionNotFound for a section that is elsewhere now, AmbiguousAddress,
         NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
-        # Imported here because a server answers its first questions without restoring anything.
+        # Imported late, because a server can answer its first calls without it.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
         from workspace.links.offset_map import OffsetMap, match_same_headings
 
-        document, now, old, then = self._find_versions(overlay)
-        put = reinsert_section(document, now, old, then, document.form or context.form)
-        path, slug = document.path, put.section.key
-        answer: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
-        if (old.path, then.key) != (path, slug):
-            answer["was"] = {"file": old.path, "slug": then.key}
+        document, current, old, old_section = self._find_versions(overlay)
+        reinserted = reinsert_section(document, current, old, old_section, document.form or context.form)
+        path, slug = document.path, reinserted.section.key
+        result: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
+        if (old.path, old_section.key) != (path, slug):
+            result["was"] = {"file": old.path, "slug": old_section.key}
         summary = f"Restore {slug} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
-        if put.document.data == document.data:
+        if reinserted.document.data == document.data:
             hint = f"'{slug}' is as it was at {self.commit[:SHORT_ID_LENGTH]}"
-            return Outcome(path, answer, summary, False, (hint,))
-        below = [item.key for item in put.document.descendants(put.section)]
-        if below and not put.section.is_preamble:
-            answer["subsections"] = below
-        overlay.put(put.document)
-        renamed = match_same_headings(document, put.document, put.splices)
-        offset_map = OffsetMap.of_splices(document, put.splices, renamed=renamed)
-        return Outcome(path, answer, summary, True, offset_map=offset_map)
+            return Outcome(path, result, summary, False, (hint,))
+        subsections = [item.key for item in reinserted.document.descendants(reinserted.section)]
+        if subsections and not reinserted.section.is_preamble:
+            result["subsections"] = subsections
+        overlay.put(reinserted.document)
+        renamed = match_same_headings(document, reinserted.document, reinserted.splices)
+        offset_map = OffsetMap.of_splices(document, reinserted.splices, renamed=renamed)
+        return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the section and its subsections that the restore removes."""
-        document, now, old, then = self._find_versions(overlay)
-        if now is None:
+        document, current, old, old_section = self._find_versions(overlay)
+        if current is None:
             return ()
-        old_digests = {compute_digest(old, item) for item in _tree(old, then)}
-        removed = [item for item in _tree(document, now) if compute_digest(document, item) not in old_digests]
+        old_digests = {compute_digest(old, item) for item in _list_tree(old, old_section)}
+        removed = [
+            item
+            for item in _list_tree(document, current)
+            if compute_digest(document, item) not in old_digests
+        ]
         return [(document, removed)] if removed else ()
 
-    def _find_versions(self, overlay: Overlay) -> _Found:
+    def _find_versions(self, overlay: Overlay) -> _SectionVersions:
         from workspace.edits.reinsertion import HistoryTracer, list_commits_between
         from workspace.history.moves import SectionPosition
         from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
         document = overlay.document(check_path(self.file))
-        then = Snapshot(tip.git, self.commit)
-        way = list_commits_between(tip.git, str(tip.commit), self.commit)
+        snapshot = Snapshot(tip.git, self.commit)
+        history = list_commits_between(tip.git, str(tip.commit), self.commit)
         try:
-            now = resolve_section(document, self.slug)
+            current = resolve_section(document, self.slug)
         except SectionNotFound as error:
-            old, section = self._find_at_commit(then, tip, way, document.path)
-            later = HistoryTracer(tip).follow([*reversed(way)], SectionPosition(old.path, old, section))
+            old, section = self._find_at_commit(snapshot, tip, history, document.path)
+            later = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(old.path, old, section))
             if later is not None and later.section is not None:
-                raise error  # it was renamed or moved, and has an address of its own now
-            return _Found(document, None, old, section)
-        origin = self._origin(overlay, way, document, now)
+                raise error  # the section was renamed or moved, and has another address now
+            return _SectionVersions(document, None, old, section)
+        origin = self._find_origin(overlay, history, document, current)
         if origin is None or origin.document is None or origin.section is None:
-            return _Found(document, now, *self._find_at_commit(then, tip, way, document.path))
-        return _Found(document, now, origin.document, origin.section)
+            return _SectionVersions(
+                document, current, *self._find_at_commit(snapshot, tip, history, document.path)
+            )
+        return _SectionVersions(document, current, origin.document, origin.section)
 
-    def _origin(
-        self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
+    def _find_origin(
+        self, overlay: Overlay, history: Sequence[Node], document: Document, current: Section
     ) -> SectionPosition | None:
         """Return the position of a section at the commit; None if it is unknown."""
         from workspace.diff.sections import Evidence, SectionMatch
@@ -254,63 +266,66 @@ class RestoreSection(DocumentOperation):
         from workspace.history.moves import SectionPosition
 
         tip, path = overlay.snapshot, document.path
-        if now.is_preamble or tip.entry(path) is None:
+        if current.is_preamble or tip.entry(path) is None:
             return None
         committed = tip.document(path)
-        section: Section | None = now
+        section: Section | None = current
         if overlay.is_laid(path):
-            section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
-        return HistoryTracer(tip).follow(way, SectionPosition(path, committed, section)) if section else None
+            section = SectionMatch(document, committed, Evidence.TEXT).successor(current)
+        return (
+            HistoryTracer(tip).follow(history, SectionPosition(path, committed, section)) if section else None
+        )
 
     def _find_at_commit(
-        self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
+        self, snapshot: Snapshot, tip: Snapshot, history: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
-        """Return the document as it was, and the section of the same address in it. Raises NotAtRef."""
+        """Return the document at the commit, and its section with the requested address. Raises NotAtRef."""
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
         from workspace.history.moves import SectionPosition
 
-        place = HistoryTracer(tip).follow(way, SectionPosition(path)) if tip.entry(path) else None
-        path = place.path if place else path
-        old = read_version(then, path, tip.config)
-        known = [item.key for item in old.sections] if old else []
+        position = HistoryTracer(tip).follow(history, SectionPosition(path)) if tip.entry(path) else None
+        path = position.path if position else path
+        old = read_version(snapshot, path, tip.config)
+        keys = [item.key for item in old.sections] if old else []
         try:
             if old is not None:
                 return old, resolve_section(old, self.slug)
         except SectionNotFound:
             pass
-        what = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
+        subject = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
         raise NotAtRef(
-            f"{what} was not there at {self.commit[:SHORT_ID_LENGTH]}",
+            f"{subject} was not there at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it was.",
             among=SuggestionSource(HintKind.COMMITS, path, self.slug),
             ref=self.commit,
-            candidates=find_nearest(self.slug, known) or known[:5],
+            candidates=find_nearest(self.slug, keys) or keys[:5],
         )
 
 
-def _tree(document: Document, section: Section) -> tuple[Section, ...]:
+def _list_tree(document: Document, section: Section) -> tuple[Section, ...]:
     return (section,) if section.is_preamble else (section, *document.descendants(section))
 
 
-_ROUNDS = 5  # lines that are held may hold further lines
-_NAMED = 3
+# Lines that are preserved may require that further lines are preserved.
+_MAX_ROUNDS = 5
+_MAX_NAMED = 3
 
 
 class NotInHistory(WorkspaceError):
-    """The commit is not among the ancestors of the branch's tip, or the one before it is not here."""
+    """An error: the commit is not in the history of the branch, or its parent is missing in the clone."""
 
     code = "NOT_IN_HISTORY"
 
 
 class MergeCommit(WorkspaceError):
-    """The commit has several parents, so its own change is undefined. `parents` are its parents."""
+    """An error: the commit has several parents, so its own change is undefined. `parents` are the ids."""
 
     code = "MERGE_COMMIT"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo(Operation):
-    """Reverts the changes of a commit (a full id), section by section.
+    """The revert of the changes of a commit (a full id), section by section.
 
     Sections that the commit did not change stay as they are. A section that was changed again since is a
     conflict, and nothing is reverted. With `is_partial`, all other sections are reverted.
@@ -324,84 +339,85 @@ class Undo(Operation):
     is_partial: bool = False
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Put the reverted documents into the overlay. A commit that is reverted already changes nothing.
+        """Put the reverted documents into the overlay; no change if the commit is already reverted.
 
-        Raises NotInHistory, MergeCommit, Conflict.
+        Raises NotInHistory, MergeCommit, ConcurrentChange.
         """
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
         from workspace.edits.undo import CommitUndo
 
-        commit = self._commit(overlay.snapshot)
-        held = self._find_held_lines(overlay, commit)
-        undoing = CommitUndo(overlay, commit, held)
+        commit = self._read_commit(overlay.snapshot)
+        preserved = self._find_preserved_lines(overlay, commit)
+        undoing = CommitUndo(overlay, commit, preserved)
         undoing.run()
-        short = self.commit[:SHORT_ID_LENGTH]
-        is_settled = undoing.unmoved <= held
+        short_id = self.commit[:SHORT_ID_LENGTH]
+        is_settled = undoing.unmoved <= preserved
         if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
-            raise self._conflict(short, undoing)
+            raise self._make_conflict(short_id, undoing)
         subject = commit.message.strip().partition("\n")[0]
-        summary = f"Undo {short}: {subject}"
-        answer: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_MAX_REPORTED]}
+        summary = f"Undo {short_id}: {subject}"
+        result: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_MAX_REPORTED]}
         if len(undoing.done) > _MAX_REPORTED:
-            answer["undone_total"] = len(undoing.done)
+            result["undone_total"] = len(undoing.done)
         if undoing.clashes:
-            answer["conflicts"] = undoing.describe_clashes(_MAX_REPORTED)
+            result["conflicts"] = undoing.describe_clashes(_MAX_REPORTED)
         if undoing.left_alone:
-            answer["left_alone"] = undoing.left_alone[:_MAX_REPORTED]
-        hints = _hints(undoing, short)
+            result["left_alone"] = undoing.left_alone[:_MAX_REPORTED]
+        hints = _make_hints(undoing, short_id)
         if not undoing.done:
-            return Outcome("", answer, summary, False, hints)
+            return Outcome("", result, summary, False, hints)
         path = str(undoing.done[0]["file"])
-        return Outcome(path, answer, summary, True, hints, undoing.offset_map())
+        return Outcome(path, result, summary, True, hints, undoing.offset_map())
 
-    def _find_held_lines(self, overlay: Overlay, commit: Commit) -> PreservedLines:
-        """Return lines that stay where they are: a move is reverted on both sides, or on none."""
+    def _find_preserved_lines(self, overlay: Overlay, commit: Commit) -> PreservedLines:
+        """Return the lines that stay in place, so that a move is reverted on both sides or on neither."""
         from workspace.edits.undo import CommitUndo
         from workspace.edits.undo_text import NOTHING
 
-        held = NOTHING
-        for _ in range(_ROUNDS if self.is_partial else 0):
-            tried = CommitUndo(overlay.copy(), commit, held)
-            tried.run()
-            if tried.unmoved <= held:
+        preserved = NOTHING
+        for _ in range(_MAX_ROUNDS if self.is_partial else 0):
+            attempt = CommitUndo(overlay.copy(), commit, preserved)
+            attempt.run()
+            if attempt.unmoved <= preserved:
                 break
-            held |= tried.unmoved
-        return held
+            preserved |= attempt.unmoved
+        return preserved
 
-    def _commit(self, tip: Snapshot) -> Commit:
+    def _read_commit(self, tip: Snapshot) -> Commit:
         """Return the commit. Raises NotInHistory, MergeCommit."""
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
-        short = self.commit[:SHORT_ID_LENGTH]
+        short_id = self.commit[:SHORT_ID_LENGTH]
         if tip.commit is None or not tip.git.is_descendant(tip.commit, self.commit):
             raise NotInHistory(
-                f"the commit {short} is not in the history of this branch, so there is nothing to undo",
+                f"the commit {short_id} is not in the history of this branch, so there is nothing to undo",
                 fix="Choose a commit of this branch.",
                 ref=self.commit,
             )
         commit = tip.git.commit(self.commit)
         if len(commit.parents) > 1:
             raise MergeCommit(
-                f"{short} is a merge of {len(commit.parents)} lines of history, and cannot be undone as one",
+                f"{short_id} is a merge of {len(commit.parents)} lines of history, "
+                "and cannot be undone as one",
                 fix="Undo the commits that it merged one by one, the newest first.",
                 ref=self.commit,
                 parents=list(commit.parents),
             )
         if commit.parents and not tip.git.has(commit.parents[0]):
             raise NotInHistory(
-                f"the history of this clone ends at {short}, so its changes are unknown",
+                f"the history of this clone ends at {short_id}, so its changes are unknown",
                 fix="Fetch the rest with git fetch --unshallow.",
                 ref=self.commit,
             )
         return commit
 
-    def _conflict(self, short: str, undoing: CommitUndo) -> ConcurrentChange:
+    def _make_conflict(self, short_id: str, undoing: CommitUndo) -> ConcurrentChange:
         clashes = undoing.clashes
-        named = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        names = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         return ConcurrentChange(
-            f"commit {short} cannot be undone completely, because other commits have changed texts since: "
-            f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
+            f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
+            f"{', '.join(names[:_MAX_NAMED])}{more}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),
             ref=self.commit,
@@ -409,10 +425,10 @@ class Undo(Operation):
         )
 
 
-def _hints(undoing: CommitUndo, short: str) -> tuple[str, ...]:
+def _make_hints(undoing: CommitUndo, short_id: str) -> tuple[str, ...]:
     hints: list[str] = []
     if not undoing.done:
-        hints.append(f"nothing of {short} is left to undo")
+        hints.append(f"nothing of {short_id} is left to undo")
     if undoing.clashes:
         hints.append("changed since and left as it is: see 'conflicts'")
     if undoing.left_alone:

@@ -58,8 +58,8 @@ def resolve_position(
             f"'{sibling.address}' is not directly in '{parent_slug}'",
             fix=f"Leave parent_slug out: '{field}' determines the position.",
         )
-    above = None if sibling.parent is None else document.sections[sibling.parent]
-    return RequestedPosition(sibling.start if before else sibling.tree_end, above, sibling, field)
+    sibling_parent = None if sibling.parent is None else document.sections[sibling.parent]
+    return RequestedPosition(sibling.start if before else sibling.tree_end, sibling_parent, sibling, field)
 
 
 class InvalidMove(WorkspaceError):

@@ -162,10 +162,10 @@ class RemoveSection(DocumentOperation):
                 fix="Empty the preamble with update_content, or remove the document with {path}.",
             )
         splice = remove_block(document, section.start, section.tree_end)
-        below = [item.address for item in document.descendants(section)]
+        subsections = [item.address for item in document.descendants(section)]
         result: dict[str, object] = {"removed": "section", "slug": section.address}
-        if below:
-            result["subsections"] = below
+        if subsections:
+            result["subsections"] = subsections
         return Edit((splice,), result, f"Remove section {section.address} from {self.file}")
 
 
@@ -354,10 +354,10 @@ class _Addresses(DocumentOperation):
 
 def _describe_move(moved: MovedSection) -> dict[str, object]:
     """Return the fields of the result that describe the moved section."""
-    below = [item.key for item in moved.target.descendants(moved.section)]
+    subsections = [item.key for item in moved.target.descendants(moved.section)]
     details: dict[str, object] = {"level": moved.section.level}
-    if below:
-        details["subsections"] = below
+    if subsections:
+        details["subsections"] = subsections
     if moved.pinned:
         details["anchors_added"] = list(moved.pinned)
     return details
@@ -389,7 +389,9 @@ def _read_target(overlay: Overlay, path: str) -> Document:
         if error.code != DocumentNotFound.code or overlay.snapshot.entry(path) is not None:
             raise
         stem = PurePosixPath(path).stem
-        paths = {PurePosixPath(known).stem: known for known in overlay.snapshot.documents}
+        paths = {
+            PurePosixPath(document_path).stem: document_path for document_path in overlay.snapshot.documents
+        }
         similar = [
             paths[name] for name in get_close_matches(stem, paths, n=_MAX_SHOWN, cutoff=_MIN_NAME_SIMILARITY)
         ]

@@ -66,7 +66,7 @@ class AddTask(DocumentOperation):
         try:
             position = find_position_in(document, self.slug, self.before)
         except SectionNotFound as error:
-            raise _task_section_not_found(document, error) from error
+            raise _make_section_error(document, error) from error
         splice = position.splice(document, lambda marker, prefix: _format_task(marker, prefix, title, fields))
         return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
 
@@ -77,21 +77,21 @@ class AddTask(DocumentOperation):
         return changed, edit
 
 
-def _task_section_not_found(document: Document, error: SectionNotFound) -> SectionNotFound:
+def _make_section_error(document: Document, error: SectionNotFound) -> SectionNotFound:
     """Return the error for an unknown section, with the sections that have tasks; `tasks` comes first."""
-    known = [item.key for item in document.sections if item.key == TASKS or document.tasks(item)]
-    known.sort(key=lambda key: key != TASKS)
-    if not known:
+    keys = [item.key for item in document.sections if item.key == TASKS or document.tasks(item)]
+    keys.sort(key=lambda key: key != TASKS)
+    if not keys:
         return SectionNotFound(
             f"{error.message}, and none of its sections has tasks",
             fix="Add a section 'Tasks' with add_section, then send the call again with slug 'tasks'.",
             **error.details,
         )
-    other_keys = [key for key in error.details.get("candidates", ()) if key not in known]
+    other_keys = [key for key in error.details.get("candidates", ()) if key not in keys]
     return SectionNotFound(
         error.message,
-        fix=f"Did you mean '{known[0]}'?",
-        **{**error.details, "candidates": [*known[:_MAX_CANDIDATES], *other_keys][:_MAX_CANDIDATES]},
+        fix=f"Did you mean '{keys[0]}'?",
+        **{**error.details, "candidates": [*keys[:_MAX_CANDIDATES], *other_keys][:_MAX_CANDIDATES]},
     )
 
 
@@ -214,7 +214,9 @@ class UpdateTask(DocumentOperation):
     def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the task's section if the operation replaces the title or an existing field."""
         section, task = resolve_task(document, self.slug)
-        has_replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
+        has_replaced = any(
+            value is not None and task.field(name.lower()) for name, value in self._list_fields()
+        )
         return (section,) if self.title is not None or has_replaced else ()
 
     def edit(self, document: Document, context: EditContext) -> Edit:
@@ -223,7 +225,7 @@ class UpdateTask(DocumentOperation):
         Raises InvalidTitle, InvalidContent, TaskNotFound.
         """
         section, task = resolve_task(document, self.slug)
-        values = [(name, value) for name, value in self._fields() if value is not None]
+        values = [(name, value) for name, value in self._list_fields() if value is not None]
         if self.title is None and not values:
             raise InvalidContent(
                 "'title', 'criteria', 'note' and 'assignee' are all missing",
@@ -249,7 +251,7 @@ class UpdateTask(DocumentOperation):
         changed, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(changed, str(edit.result["task"]))
-            values = [(name.lower(), value) for name, value in self._fields() if value is not None]
+            values = [(name.lower(), value) for name, value in self._list_fields() if value is not None]
             if any((task.field(name) or "") != check_field_value(name, value) for name, value in values) or (
                 self.title is not None and task.title != to_plain_text(check_task_title(self.title))
             ):
@@ -259,7 +261,7 @@ class UpdateTask(DocumentOperation):
                 )
         return changed, edit
 
-    def _fields(self) -> tuple[tuple[str, str | None], ...]:
+    def _list_fields(self) -> tuple[tuple[str, str | None], ...]:
         return ("Criteria", self.criteria), ("Assignee", self.assignee), ("Note", self.note)
 
     def _replace_title(self, document: Document, task: Task) -> list[Splice]:

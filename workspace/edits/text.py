@@ -1,15 +1,14 @@
-"""update_content: replace a section's own text, and its subsections on request.
+"""Operations that update, append, replace and rewrite text.
 
-append_content: add text at the end of a section's own text, before its first subsection.
+`update_content` replaces a section's own text, and its subsections on request. `append_content` adds text at
+the end of a section's own text, before its first subsection.
 
-replace_text: replace exact text, exactly as often as the caller requests.
+`replace_text` replaces exact text, exactly as often as the caller requests. The caller quotes the text, which
+proves that the caller has read it. All line endings are equal: a quotation has LF, and matches the endings of
+the document.
 
-The caller quotes the text, which proves that the caller has read it. All line endings are equal: a quotation
-has LF, and matches the endings of the document.
-
-rewrite_text: write a text as a person edited it. Unchanged lines keep their bytes and line endings.
-
-The request contains the text before the edit, which must still be the text of the document.
+`rewrite_text` writes a text as a person edited it. Unchanged lines keep their bytes and line endings. The
+request contains the text before the edit, which must still be the text of the document.
 """
 
 from __future__ import annotations
@@ -70,14 +69,14 @@ class UpdateContent(DocumentOperation):
     include_subsections: bool = False
 
     def list_overwritten(self, document: Document) -> Sequence[Section]:
-        """Return the section, and with `include_subsections` all below it."""
+        """Return the section, and with `include_subsections` its subsections."""
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return ()
         section = resolve_section(document, self.slug)
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; none where that is the text.
+        """Return the edit; without splices if nothing changes.
 
         Raises SectionNotFound, LevelConflict, SectionExists.
         """
@@ -91,10 +90,10 @@ class UpdateContent(DocumentOperation):
         heading_end = find_text_end(document.data, section.start, section.body)
         start = find_text_start(document.data, section.body, end)
         stop = find_text_end(document.data, section.body, end)
-        answer: dict[str, object] = {"slug": section.key}
+        result: dict[str, object] = {"slug": section.key}
         summary = f"Update {section.key} of {self.file}"
         if strip_blank_lines(decode_with_newlines(document.text(section.body, end))) == text:
-            return Edit((), answer, summary)
+            return Edit((), result, summary)
         content = prepare_content(
             document,
             text,
@@ -105,7 +104,7 @@ class UpdateContent(DocumentOperation):
             replaced=replaced,
         )
         if content.addresses:
-            answer["subsections"] = list(content.addresses)
+            result["subsections"] = list(content.addresses)
         if start >= stop:
             splice = insert_block(document, end, content.text)
         elif not content.text:
@@ -113,20 +112,20 @@ class UpdateContent(DocumentOperation):
         else:
             after = find_needed_blank_line(document, content.text, stop, end)
             splice = Splice(start, stop, encode_with_ending(content.text, document.ending) + after)
-        return Edit((splice,), answer, summary, content.hints)
+        return Edit((splice,), result, summary, content.hints)
 
 
 def write_first_preamble(document: Document, text: str, context: EditContext, file: str) -> Edit:
-    """Return text before the first section of a document that has none there."""
+    """Return the edit that writes text before the first section of a document without a preamble."""
     form = document.form or context.form
     content = prepare_content(document, text, below=None, level=PREAMBLE_LEVEL, address=None, form=form)
     first: Section | None = document.sections[0] if document.sections else None
     offset = first.start if first else len(document.data)
-    answer: dict[str, object] = {"slug": PREAMBLE}
+    result: dict[str, object] = {"slug": PREAMBLE}
     if content.addresses:
-        answer["subsections"] = list(content.addresses)
+        result["subsections"] = list(content.addresses)
     splices = (insert_block(document, offset, content.text),) if content.text else ()
-    return Edit(splices, answer, f"Write the introduction of {file}", content.hints)
+    return Edit(splices, result, f"Write the introduction of {file}", content.hints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,26 +155,26 @@ class AppendContent(DocumentOperation):
             address=None if section.is_preamble else section.address,
             form=document.form or context.form,
         )
-        answer: dict[str, object] = {"slug": section.key}
+        result: dict[str, object] = {"slug": section.key}
         if content.addresses:
-            answer["subsections"] = list(content.addresses)
+            result["subsections"] = list(content.addresses)
         splice = insert_block(document, section.end, content.text)
-        return Edit((splice,), answer, f"Append to {section.key} of {self.file}", content.hints)
+        return Edit((splice,), result, f"Append to {section.key} of {self.file}", content.hints)
 
 
-_SHOWN = 50
-_NAMED = 5
+_MAX_SHOWN = 50
+_MAX_NAMED = 5
 
-# Comparing spellings takes time that grows with both.
-_COMPARED_LINES = 2000
-_COMPARED_LENGTH = 200
+# The time to find a similar line grows with the number of lines and with their length.
+_MAX_COMPARED_LINES = 2000
+_MAX_COMPARED_LENGTH = 200
 
 
 class MatchCount(WorkspaceError):
-    """The text occurs more or fewer times than the caller requested.
+    """An error: the text occurs more or fewer times than the caller requested.
 
-    `matches` is the number of matches, `lines` the first 50 lines (from 1) on which one begins. Without a
-    match, `near` names similar lines.
+    `matches` is the number of matches. `lines` are the first 50 lines (from 1) on which a match begins.
+    Without a match, `near` are the numbers of similar lines.
     """
 
     code = "MATCH_COUNT"
@@ -185,8 +184,8 @@ class MatchCount(WorkspaceError):
 class ReplaceText(DocumentOperation):
     """Replaces exact text that occurs `count` times (1 unless given), below the front matter.
 
-    With `slug` only the section's own text is searched, without its subsections. Sections stay as they are: a
-    heading may change its words if it keeps its address, and none may come or go.
+    With `slug`, only the section's own text is searched, without its subsections. No section may be added or
+    removed. A heading may change its words if it keeps its address.
     """
 
     name: ClassVar[str] = "replace_text"
@@ -199,7 +198,7 @@ class ReplaceText(DocumentOperation):
     count: int = 1
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
+        """Return the edit; without splices if nothing changes. Raises MatchCount, InvalidContent."""
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
             raise InvalidContent(
@@ -207,29 +206,30 @@ class ReplaceText(DocumentOperation):
             )
         section = resolve_section(document, self.slug) if self.slug else None
         start, end = (section.start, section.end) if section else (document.front_matter_end, None)
-        text = _Text(document, start, len(document.data) if end is None else end)
+        text = _NormalizedText(document, start, len(document.data) if end is None else end)
         matches = text.find(old.encode())
         if len(matches) != self.count or self.count < 1:
-            raise self._match_error(document, text, old, matches)
-        lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches]
-        answer: dict[str, object] = {"replaced": len(matches), "lines": lines[:_SHOWN]}
-        places = [text.offset(place) for place in matches]
-        named = section or document.section_at(places[0])
-        if named is not None:
-            answer["slug"] = named.key
-        summary = f"Replace text in {f'{named.key} of ' if named else ''}{self.file}"
+            raise self._make_match_error(document, text, old, matches)
+        lines = [document.lines.line_at(text.offset(position)) + 1 for position in matches]
+        result: dict[str, object] = {"replaced": len(matches), "lines": lines[:_MAX_SHOWN]}
+        offsets = [text.offset(position) for position in matches]
+        shown_section = section or document.section_at(offsets[0])
+        if shown_section is not None:
+            result["slug"] = shown_section.key
+        summary = f"Replace text in {f'{shown_section.key} of ' if shown_section else ''}{self.file}"
         if old == new:
-            return Edit((), answer, summary)
-        before, after = _common_ends(old, new)
-        written = encode_with_ending(new[before : len(new) - after], document.ending)
+            return Edit((), result, summary)
+        before, after = _count_common_ends(old, new)
+        replacement = encode_with_ending(new[before : len(new) - after], document.ending)
         first, last = len(old[:before].encode()), len(old[: len(old) - after].encode())
         splices = tuple(
-            Splice(text.offset(place + first), text.offset(place + last), written) for place in matches
+            Splice(text.offset(position + first), text.offset(position + last), replacement)
+            for position in matches
         )
-        return Edit(splices, answer, summary)
+        return Edit(splices, result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
@@ -245,32 +245,36 @@ class ReplaceText(DocumentOperation):
             ) from error
         return changed, edit
 
-    def _match_error(self, document: Document, text: _Text, old: str, matches: Sequence[int]) -> MatchCount:
+    def _make_match_error(
+        self, document: Document, text: _NormalizedText, old: str, matches: Sequence[int]
+    ) -> MatchCount:
         """Return the error for a text that does not occur as often as requested."""
-        lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches[:_SHOWN]]
-        where = f"'{self.slug}' of {document.path}" if self.slug else document.path
+        lines = [document.lines.line_at(text.offset(position)) + 1 for position in matches[:_MAX_SHOWN]]
+        location = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
             return MatchCount("'count' is below 1", fix="Leave it out, or give a number from 1.", **details)
         if not matches:
-            fix, near = _advice(document, text, old, self.slug)
-            return MatchCount(f"'old' was not found in {where}", fix=fix, **details, near=near)
-        times, wanted = _times(len(matches)), _times(self.count)
-        named = ", ".join(str(line) for line in lines[:_NAMED]) + (", …" if len(matches) > _NAMED else "")
+            fix, near = _suggest_fix(document, text, old, self.slug)
+            return MatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
+        actual, expected = _format_times(len(matches)), _format_times(self.count)
+        shown = ", ".join(str(line) for line in lines[:_MAX_NAMED]) + (
+            ", …" if len(matches) > _MAX_NAMED else ""
+        )
         wider = "Quote more of the text around it, name the section in 'slug', or set count"
         return MatchCount(
-            f"'old' occurs {times} in {where}, not {wanted}: line{'s' * (len(matches) > 1)} {named}",
+            f"'old' occurs {actual} in {location}, not {expected}: line{'s' * (len(matches) > 1)} {shown}",
             fix=f"{wider if len(matches) > self.count else 'Set count'} to {len(matches)}.",
             **details,
         )
 
 
-def _times(number: int) -> str:
+def _format_times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-class _Text:
-    """A part of a document with LF line ends, and the offset of each of its bytes in the document."""
+class _NormalizedText:
+    """A part of a document with LF line endings, and the offset of each of its bytes in the document."""
 
     def __init__(self, document: Document, start: int, end: int) -> None:
         data = document.data[start:end]
@@ -280,31 +284,31 @@ class _Text:
             lines = document.lines
             self._first = bisect_right(lines.starts, start) - 1
             normalized = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            self._starts = [0, *(found.end() for found in re.finditer(b"\n", normalized))]
+            self._starts = [0, *(match.end() for match in re.finditer(b"\n", normalized))]
             self._lines = lines
             data = normalized
         self.data = data
 
-    def find(self, wanted: bytes) -> list[int]:
-        """Return the places of a text, none of which overlap, from the left."""
-        places: list[int] = []
-        place = self.data.find(wanted)
-        while place >= 0:
-            places.append(place)
-            place = self.data.find(wanted, place + len(wanted))
-        return places
+    def find(self, text: bytes) -> list[int]:
+        """Return the positions of a text from left to right, without overlaps."""
+        positions: list[int] = []
+        position = self.data.find(text)
+        while position >= 0:
+            positions.append(position)
+            position = self.data.find(text, position + len(text))
+        return positions
 
-    def offset(self, place: int) -> int:
-        """Return the offset in the document of a place in this text."""
+    def offset(self, position: int) -> int:
+        """Return the offset in the document of a position in this text."""
         if self._starts is None:
-            return self._start + place
-        line = bisect_right(self._starts, place) - 1
+            return self._start + position
+        line = bisect_right(self._starts, position) - 1
         begin = max(self._start, self._lines.offset(self._first + line))
-        return begin + place - self._starts[line]
+        return begin + position - self._starts[line]
 
 
-def _common_ends(old: str, new: str) -> tuple[int, int]:
-    """Return how many characters two texts share at their beginning, and how many at their end."""
+def _count_common_ends(old: str, new: str) -> tuple[int, int]:
+    """Return the number of equal characters at the beginning of two texts, and at their end."""
     shortest = min(len(old), len(new))
     before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
     rest = shortest - before
@@ -312,16 +316,21 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
     return before, after
 
 
-def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tuple[str, list[int]]:
-    """Return a fix for a text that was not found, and similar lines."""
+def _suggest_fix(
+    document: Document, text: _NormalizedText, old: str, slug: str | None
+) -> tuple[str, list[int]]:
+    """Return a fix for a text that was not found, and the numbers of similar lines."""
     if slug:
-        whole = _Text(document, document.front_matter_end, len(document.data))
-        places = [whole.offset(place) for place in whole.find(old.encode())]
-        if places:
-            lines = [document.lines.line_at(place) + 1 for place in places[:_SHOWN]]
-            found = document.section_at(places[0])
-            named = f"'{found.key}'" if found else "the document"
-            return f"'old' is in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
+        full_text = _NormalizedText(document, document.front_matter_end, len(document.data))
+        offsets = [full_text.offset(position) for position in full_text.find(old.encode())]
+        if offsets:
+            lines = [document.lines.line_at(position) + 1 for position in offsets[:_MAX_SHOWN]]
+            section = document.section_at(offsets[0])
+            location = f"'{section.key}'" if section else "the document"
+            return (
+                f"'old' is in {location}, on line {lines[0]}: name that section, or leave 'slug' out.",
+                lines,
+            )
     front = decode_with_newlines(document.text(0, document.front_matter_end))
     if old in front:
         return "'old' is in the front matter: use set_metadata.", []
@@ -335,35 +344,40 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
     return "View the document again and quote the text exactly.", []
 
 
-def _find_folded(document: Document, text: _Text, old: str) -> int | None:
-    """Return the line of the text, without regard to white space and case."""
-    words = [(found.start(), found.group()) for found in re.finditer(rb"\S+", text.data)]
+def _find_folded(document: Document, text: _NormalizedText, old: str) -> int | None:
+    """Return the line of a text if white space and case are ignored, or None without a match."""
+    words = [(match.start(), match.group()) for match in re.finditer(rb"\S+", text.data)]
     folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
-    wanted = " ".join(old.split()).casefold()
-    place = " ".join(folded).find(wanted) if wanted else -1
-    if place < 0:
+    folded_text = " ".join(old.split()).casefold()
+    position = " ".join(folded).find(folded_text) if folded_text else -1
+    if position < 0:
         return None
     starts = list(accumulate((len(word) + 1 for word in folded), initial=0))
-    word = words[bisect_right(starts, place) - 1][0]
+    word = words[bisect_right(starts, position) - 1][0]
     return document.lines.line_at(text.offset(word)) + 1
 
 
-def _find_similar_line(document: Document, text: _Text, old: str) -> int | None:
-    """Return the line that is spelled most like the first one of a text."""
-    wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")
-    lines = text.data.split(b"\n", _COMPARED_LINES)[:_COMPARED_LINES]
-    known = [line[: 4 * _COMPARED_LENGTH].decode("utf-8", "replace").strip() for line in lines]
-    close = difflib.get_close_matches(
-        wanted[:_COMPARED_LENGTH], [line[:_COMPARED_LENGTH] for line in known if line], n=1, cutoff=0.75
+def _find_similar_line(document: Document, text: _NormalizedText, old: str) -> int | None:
+    """Return the line that is most similar to the first line of a text, or None."""
+    first_line = next((line.strip() for line in old.split("\n") if line.strip()), "")
+    lines = text.data.split(b"\n", _MAX_COMPARED_LINES)[:_MAX_COMPARED_LINES]
+    stripped_lines = [line[: 4 * _MAX_COMPARED_LENGTH].decode("utf-8", "replace").strip() for line in lines]
+    matches = difflib.get_close_matches(
+        first_line[:_MAX_COMPARED_LENGTH],
+        [line[:_MAX_COMPARED_LENGTH] for line in stripped_lines if line],
+        n=1,
+        cutoff=0.75,
     )
-    if not close:
+    if not matches:
         return None
-    at = next(place for place, line in enumerate(known) if line[:_COMPARED_LENGTH] == close[0])
-    return document.lines.line_at(text.offset(sum(len(line) + 1 for line in lines[:at]))) + 1
+    index = next(
+        number for number, line in enumerate(stripped_lines) if line[:_MAX_COMPARED_LENGTH] == matches[0]
+    )
+    return document.lines.line_at(text.offset(sum(len(line) + 1 for line in lines[:index]))) + 1
 
 
 class _Span(NamedTuple):
-    """The bytes [start, stop) of a text without the blank lines around it, within [floor, end)."""
+    """The bytes [start, stop) of a text without surrounding blank lines, within [floor, end)."""
 
     floor: int
     start: int
@@ -373,10 +387,10 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteText(DocumentOperation):
-    """Replaces the text of a section below its heading, without its subsections; without `slug`, all text.
+    """The replacement of a section's text below its heading; without `slug`, of the full document.
 
-    `seen` is the text before the edit, as `read_editable_text` returned it, `text` the text after it. The
-    edit may add and remove headings, which are written as given.
+    Subsections do not change. `seen` is the text before the edit, as `read_editable_text` returned it.
+    `text` is the text after the edit. It may add and remove headings, which are written as given.
     """
 
     name: ClassVar[str] = "rewrite_text"
@@ -387,53 +401,57 @@ class RewriteText(DocumentOperation):
     slug: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; none where the text stays. Raises Conflict, InvalidContent, SectionNotFound."""
-        return self._edit(document, is_whole=False)
+        """Return the edit; without splices if nothing changes.
+
+        Raises ConcurrentChange, InvalidContent, SectionNotFound.
+        """
+        return self._make_edit(document, is_whole=False)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
-        edit = self._edit(document, is_whole=False)
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        edit = self._make_edit(document, is_whole=False)
         if not edit.splices:
             return document, edit
         try:
             return apply_edit(document, edit), edit
         except StructureChanged:
-            # An unchanged line may become a heading or stop being one, e.g. after a fence was removed.
-            edit = self._edit(document, is_whole=True)
+            # An unchanged line may become a heading or cease to be one, for example without a code fence.
+            edit = self._make_edit(document, is_whole=True)
             return apply_edit(document, edit), edit
 
-    def _edit(self, document: Document, *, is_whole: bool) -> Edit:
+    def _make_edit(self, document: Document, *, is_whole: bool) -> Edit:
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
-        theirs = read_editable_text(document, section)
-        where = f"{section.key} of {self.file}" if section else self.file
-        answer: dict[str, object] = {"slug": section.key} if section else {}
-        if theirs != strip_blank_lines(decode_with_newlines(self.seen)):
+        current = read_editable_text(document, section)
+        location = f"{section.key} of {self.file}" if section else self.file
+        result: dict[str, object] = {"slug": section.key} if section else {}
+        if current != strip_blank_lines(decode_with_newlines(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
                 fix="Compare both versions, and copy the changes that you need into yours.",
-                theirs=theirs,
+                theirs=current,
                 base=self.seen,
                 ours=text,
             )
-        if text == theirs:
-            return Edit((), answer, f"Edit {where}")
+        if text == current:
+            return Edit((), result, f"Edit {location}")
         if not text and section is None:
             raise InvalidContent("nothing is left of the document", fix="Remove the document instead.")
-        splice = _splice(document, section, text, is_whole=is_whole)
-        return Edit((splice,), answer, f"Edit {where}", may_change_front_matter=section is None)
+        splice = _make_splice(document, section, text, is_whole=is_whole)
+        return Edit((splice,), result, f"Edit {location}", may_change_front_matter=section is None)
 
 
 def read_editable_text(document: Document, section: Section | None) -> str:
-    """Return a section's text below its heading, or a file's whole text: LF, no blank lines around it.
+    """Return a section's text below its heading, or the full text of a document.
 
-    Bytes that are not UTF-8, and NUL, which no form can carry, are U+FFFD.
+    The text has LF line endings, and no blank lines around it. Bytes that are not UTF-8 are U+FFFD. So is
+    NUL, because a web form cannot send it.
     """
-    span = _span(document, section)
+    span = _find_span(document, section)
     return strip_blank_lines(_display(document.data[span.floor : span.end]))
 
 
-def _span(document: Document, section: Section | None) -> _Span:
+def _find_span(document: Document, section: Section | None) -> _Span:
     data = document.data
     floor, end = (section.body, section.end) if section else (0, len(data))
     if floor == 0 and data.startswith(BOM):
@@ -441,56 +459,61 @@ def _span(document: Document, section: Section | None) -> _Span:
     return _Span(floor, find_text_start(data, floor, end), find_text_end(data, floor, end), end)
 
 
-def _splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
-    floor, start, stop, end = _span(document, section)
+def _make_splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
+    floor, start, stop, end = _find_span(document, section)
     if start >= stop:
         return insert_block(document, end, text) if section else Splice(floor, end, text.encode())
     if not text:
         head = find_text_end(document.data, section.start, section.body) if section else floor
         return Splice(head, stop, b"")
     old = document.data[start:stop]
-    new = _rewrite(old, text, document.ending) + find_needed_blank_line(document, text, stop, end)
+    new = _rewrite_lines(old, text, document.ending) + find_needed_blank_line(document, text, stop, end)
     if is_whole:
         return Splice(start, stop, new)
-    before, after = _common_lines(old, new)
+    before, after = _measure_common_lines(old, new)
     return Splice(start + before, stop - after, new[before : len(new) - after])
 
 
-def _rewrite(old: bytes, text: str, ending: bytes) -> bytes:
+def _rewrite_lines(old: bytes, text: str, ending: bytes) -> bytes:
     """Return the new text; lines that are also in the old text keep their bytes and endings."""
     from workspace.diff.sequences import pair_lines
     from workspace.markdown.lines import split_lines
 
-    lines, wanted = split_lines(old), text.split("\n")
+    lines, new_texts = split_lines(old), text.split("\n")
     cuts = [find_content_end(line, len(line)) for line in lines]
-    known = [_display(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
-    old_lines = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
-    # A line that moved, or that the comparison left out, is found by its displayed text.
-    alike: dict[bytes, set[bytes]] = {}
-    for shown, line, cut in zip(known, lines, cuts, strict=True):
-        alike.setdefault(shown, set()).add(line[:cut])
+    old_texts = [_display(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
+    old_lines = {new: index for index, new in pair_lines(old_texts, [line.encode() for line in new_texts])}
+    # A line that was moved, or that is not in the comparison, is found by its displayed text.
+    known_lines: dict[bytes, set[bytes]] = {}
+    for old_text, line, cut in zip(old_texts, lines, cuts, strict=True):
+        known_lines.setdefault(old_text, set()).add(line[:cut])
     parts: list[bytes] = []
-    for number, text_line in enumerate(wanted):
-        place = old_lines.get(number)
-        if place is None:
+    for number, text_line in enumerate(new_texts):
+        index = old_lines.get(number)
+        if index is None:
             data = text_line.encode()
-            same = alike.get(data, set())
+            same = known_lines.get(data, set())
             parts += (*same, ending) if len(same) == 1 else (data, ending)
         else:
-            parts += (lines[place][: cuts[place]], lines[place][cuts[place] :] or ending)
+            parts += (
+                lines[index][: cuts[index]],
+                lines[index][cuts[index] :] or ending,
+            )
     return b"".join(parts[:-1])
 
 
-def _common_lines(old: bytes, new: bytes) -> tuple[int, int]:
-    """Return how many bytes of whole lines two texts share at their beginning, and how many at their end."""
+def _measure_common_lines(old: bytes, new: bytes) -> tuple[int, int]:
+    """Return the size in bytes of the equal lines at the beginning of two texts, and at their end."""
     from workspace.markdown.lines import split_lines
 
-    olds, news = split_lines(old), split_lines(new)
-    most = min(len(olds), len(news))
-    before = next((at for at in range(most) if olds[at] != news[at]), most)
-    most -= before
-    after = next((at for at in range(most) if olds[-1 - at] != news[-1 - at]), most)
-    return sum(map(len, olds[:before])), sum(map(len, olds[len(olds) - after :]))
+    old_lines, new_lines = split_lines(old), split_lines(new)
+    max_count = min(len(old_lines), len(new_lines))
+    before = next((index for index in range(max_count) if old_lines[index] != new_lines[index]), max_count)
+    max_count -= before
+    after = next(
+        (index for index in range(max_count) if old_lines[-1 - index] != new_lines[-1 - index]), max_count
+    )
+    return sum(map(len, old_lines[:before])), sum(map(len, old_lines[len(old_lines) - after :]))
 
 
 def _display(data: bytes) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class CutSection(NamedTuple):
-    """A section's text [start, end), the splice that takes it out, and the blank lines that go with it."""
+    """A section's text [start, end), the splice that removes it, and the blank lines that move with it."""
 
     start: int
     end: int
@@ -42,18 +42,21 @@ class CutSection(NamedTuple):
 
 
 class MovedText(NamedTuple):
-    """Bytes for another place. Each run is its old start and end, and its start in `data`."""
+    """Moved bytes and their unchanged runs. A run is its old start, its old end, and its start in `data`."""
 
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
 
     def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[PreservedSpan, ...]:
-        """Return the preserved spans if these bytes are now at `new_start` of a document."""
-        return tuple(PreservedSpan(old_path, a, b, new_path, new_start + place) for a, b, place in self.runs)
+        """Return the preserved spans if these bytes are at `new_start` of the document at `new_path`."""
+        return tuple(
+            PreservedSpan(old_path, start, end, new_path, new_start + position)
+            for start, end, position in self.runs
+        )
 
 
 def cut_section(document: Document, section: Section, left: bytes = b"") -> CutSection:
-    """Cut a section with its subsections, and leave the text `left` in its place."""
+    """Return the removal of a section with its subsections, which leaves the text `left` instead."""
     data, start, end = document.data, section.start, section.tree_end
     before = find_text_end(data, 0, start)
     text_end = find_text_end(data, start, end)
@@ -68,21 +71,24 @@ def cut_section(document: Document, section: Section, left: bytes = b"") -> CutS
     if left:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
         first = document.ending if len(LINE_END_BYTES.findall(data[before:start])) == 1 else b""
-        parting = _missing_line_ends(left, _heading_at(document, end), gap, document.ending)
-        return CutSection(start, text_end, Splice(start, text_end, first + left + parting), gap)
-    parting = _missing_line_ends(
-        _text_before(document, start), _heading_at(document, end), data[before:start], document.ending
+        separator = _find_missing_line_endings(left, _read_heading_at(document, end), gap, document.ending)
+        return CutSection(start, text_end, Splice(start, text_end, first + left + separator), gap)
+    separator = _find_missing_line_endings(
+        _read_text_before(document, start),
+        _read_heading_at(document, end),
+        data[before:start],
+        document.ending,
     )
-    return CutSection(start, text_end, Splice(start, end, parting), gap)
+    return CutSection(start, text_end, Splice(start, end, separator), gap)
 
 
 def paste_block(
     document: Document, offset: int, block: bytes, heading: bytes, gap: bytes, ending: bytes
 ) -> tuple[Splice, int]:
-    """Return the splice that puts a block in at a section's start or end, and where in it the block begins.
+    """Return the splice that inserts a block at a section's start or end, and the block's start in it.
 
-    `heading` is the beginning of the block. `gap` are the blank lines between it and the text after it, or
-    before it at the document's end. Lines that are added end in `ending`.
+    `heading` is the beginning of the block. `gap` are the blank lines between the block and the text after
+    it, or before it at the document's end. Added blank lines have the line ending `ending`.
     """
     data = document.data
     gap = convert_line_endings(gap, ending)
@@ -91,19 +97,21 @@ def paste_block(
     if is_first and not data[offset:].strip():
         return Splice(offset, len(data), block + ending), 0
     if offset < len(data) or is_first:
-        first = _missing_line_ends(_text_before(document, offset), heading, data[before:offset], ending)
-        gap += _missing_line_ends(block, _heading_at(document, offset), gap, ending)
+        first = _find_missing_line_endings(
+            _read_text_before(document, offset), heading, data[before:offset], ending
+        )
+        gap += _find_missing_line_endings(block, _read_heading_at(document, offset), gap, ending)
         return Splice(offset, offset, first + block + gap), len(first)
-    gap += _missing_line_ends(_text_before(document, offset), heading, gap, ending)
+    gap += _find_missing_line_endings(_read_text_before(document, offset), heading, gap, ending)
     return Splice(before, before, gap + block), len(gap)
 
 
 def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], ending: bytes) -> MovedText:
-    """Return the bytes [start, end) after splices within them, their lines ended as where they go.
+    """Return the bytes [start, end) after splices within them, with the line ending `ending`.
 
-    They stay as they are where the text that they come from ends its first line so.
+    The line endings do not change if `data` already uses `ending`.
     """
-    converted = detect_line_ending(data) != ending
+    is_converted = detect_line_ending(data) != ending
     parts: list[bytes] = []
     runs: list[tuple[int, int, int]] = []
     position, size = start, 0
@@ -111,16 +119,16 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
     def copy_until(stop: int) -> None:
         nonlocal position, size
         while position < stop:
-            found = LINE_END_BYTES.search(data, position, stop) if converted else None
-            run = found.start() if found else stop
+            match = LINE_END_BYTES.search(data, position, stop) if is_converted else None
+            run = match.start() if match else stop
             if position < run:
                 runs.append((position, run, size))
                 parts.append(data[position:run])
                 size += run - position
-            if found:
+            if match:
                 parts.append(ending)
                 size += len(ending)
-            position = found.end() if found else stop
+            position = match.end() if match else stop
 
     for splice in sorted(splices, key=lambda item: (item.start, item.end)):
         copy_until(splice.start)
@@ -132,41 +140,41 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
 
 
 def convert_line_endings(data: bytes, ending: bytes) -> bytes:
-    """Return a text whose lines end as those of the document that it goes to."""
+    """Return a text with every line ending replaced by `ending`."""
     return LINE_END_BYTES.sub(ending, data)
 
 
-def _missing_line_ends(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
-    """Return the line ends that a gap needs to separate a heading from the text before it."""
-    ends = len(LINE_END_BYTES.findall(gap))
+def _find_missing_line_endings(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
+    """Return the line endings that a gap needs to separate a heading from the text before it."""
+    count = len(LINE_END_BYTES.findall(gap))
     last = before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
     if last and anchors.is_anchor_line(last.decode("utf-8", "replace")):
-        # An anchor that nothing follows would name the heading that comes one blank line after it.
-        return ending * max(0, 3 - ends)
-    if not ends and last:
+        # An anchor at the end of the text would belong to a heading one blank line after it.
+        return ending * max(0, 3 - count)
+    if not count and last:
         return ending * 2
-    if ends > 1 or not last or not heading:
+    if count > 1 or not last or not heading:
         return b""
-    return ending if would_absorb_headings(_as_text(before), _as_text(heading)) else b""
+    return ending if would_absorb_headings(_decode(before), _decode(heading)) else b""
 
 
-def _text_before(document: Document, offset: int) -> bytes:
+def _read_text_before(document: Document, offset: int) -> bytes:
     """Return the own text of the section before an offset at which another section begins."""
-    before = next((item for item in reversed(document.sections) if item.start < offset), None)
-    return document.data[before.start if before else 0 : offset]
+    previous = next((item for item in reversed(document.sections) if item.start < offset), None)
+    return document.data[previous.start if previous else 0 : offset]
 
 
-def _heading_at(document: Document, offset: int) -> bytes:
+def _read_heading_at(document: Document, offset: int) -> bytes:
     following = next((item for item in document.sections if item.start >= offset), None)
     return document.data[following.start : following.body] if following else b""
 
 
-def _as_text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return decode_with_newlines(data.decode("utf-8", "replace")).rstrip("\n")
 
 
 class AddressPlan(NamedTuple):
-    """The address that each moved section is to have, by its position, and anchors that get another name."""
+    """The planned address of each moved section, by its position, and the new names of anchors."""
 
     addresses: Mapping[int, str]
     renamed: Mapping[str, str]
@@ -178,29 +186,31 @@ def plan_addresses(document: Document, moved: Sequence[Section], used_names: set
     A derived address begins with the address of the parent, so it changes with the parent.
     """
     names = [[name for name in (item.anchor, *item.aliases) if name] for item in moved]
-    own = {item.address for item in moved}.union(*names)
-    free = UniqueNames("-", 1, used_names | own)
+    own_names = {item.address for item in moved}.union(*names)
+    unused_names = UniqueNames("-", 1, used_names | own_names)
     renamed = {
-        name: free.make_unique(name)
-        for name in dict.fromkeys(name for found in names for name in found if name in used_names)
+        name: unused_names.make_unique(name)
+        for name in dict.fromkeys(name for item_names in names for name in item_names if name in used_names)
     }
     addresses: dict[int, str] = {}
     for item in moved:
         if item.anchor:
             addresses[item.position] = renamed.get(item.anchor, item.anchor)
             continue
-        above = None if item.parent is None else document.sections[item.parent]
-        now = None if above is None else addresses.get(above.position, above.address)
-        follows = above is not None and now != above.address
-        if not follows and item.address not in used_names:
+        parent = None if item.parent is None else document.sections[item.parent]
+        new_parent = None if parent is None else addresses.get(parent.position, parent.address)
+        has_new_parent = parent is not None and new_parent != parent.address
+        if not has_new_parent and item.address not in used_names:
             addresses[item.position] = item.address
         else:
-            addresses[item.position] = free.make_unique(item.slug if now is None else f"{now}/{item.slug}")
+            addresses[item.position] = unused_names.make_unique(
+                item.slug if new_parent is None else f"{new_parent}/{item.slug}"
+            )
     return AddressPlan(addresses, renamed)
 
 
-# Each round pins what the one before left with another address: a level further down at least.
-_ROUNDS = 2 * MAX_LEVEL
+# Each round adds anchors at least one level deeper than the round before.
+_MAX_ROUNDS = 2 * MAX_LEVEL
 
 
 class MovedSection(NamedTuple):
@@ -208,8 +218,8 @@ class MovedSection(NamedTuple):
 
     For a move within one document, `source` and `target` are equal.
 
-    `pinned` are the full addresses that were written as anchors, `linked` words in brackets in the moved
-    sections that are links now, because the target defines them.
+    `pinned` are the full addresses that were written as anchors. `linked` are words in brackets in the moved
+    sections. They are links now, because the target defines them.
     """
 
     source: Document
@@ -234,26 +244,29 @@ def move_section(
     source: Document,
     section: Section,
     target: Document,
-    place: TargetPosition,
+    position: TargetPosition,
     forms: tuple[AnchorForm, AnchorForm],
     rules: LinkRules,
 ) -> MovedSection:
-    """Move a section. `forms` are those of new anchors in the source and in the target.
+    """Move a section. `forms` are the forms of new anchors in the source and in the target.
 
     All other sections keep their addresses, levels and texts. The moved sections keep their addresses if
-    these are unused in the target. `rules` are those of links. Raises LevelConflict for a section that would
-    be deeper than H6, InvalidAddress for an address that cannot be written as an anchor, and
-    StructureChanged.
+    these are unused in the target. `rules` are the rules for reading links.
+
+    Raises StructureChanged, LevelConflict for a section that would be deeper than H6, and InvalidAddress for
+    an address that cannot be written as an anchor.
     """
-    return _Move(source, section, target, place, forms, rules).run()
+    return _Move(source, section, target, position, forms, rules).run()
 
 
-def is_in_place(source: Document, section: Section, target: Document, place: TargetPosition) -> bool:
-    """Return True if a section is at the place already; its level may differ."""
-    return target is source and place.offset in (section.start, section.tree_end)
+def is_in_place(source: Document, section: Section, target: Document, position: TargetPosition) -> bool:
+    """Return True if a section is already at a position; its level may differ."""
+    return target is source and position.offset in (section.start, section.tree_end)
 
 
 class _Move:
+    """The move of one section, with the anchors that preserve addresses."""
+
     def __init__(
         self,
         source: Document,
@@ -278,24 +291,24 @@ class _Move:
             if self.is_in_place
             else update_labels(source, section, target, place.offset, rules)
         )
-        # The splices of labels in a heading, which change its words.
-        self.words: dict[int, list[Splice]] = {}
+        # The splices of labels that change the words of a heading, by the position of its section.
+        self.heading_splices: dict[int, list[Splice]] = {}
         for splice in self.labels.splices:
             item = self.moved[bisect_right(self.moved, splice.start, key=lambda item: item.start) - 1]
             if splice.start < item.body:
-                self.words.setdefault(item.position, []).append(splice)
+                self.heading_splices.setdefault(item.position, []).append(splice)
         self.pins: dict[int, str] = {}
         if section.anchor is None:
             self.pins[section.position] = self.address_plan.addresses[section.position]
 
     def run(self) -> MovedSection:
-        """Try with more anchors until each section has the address that it is to have."""
-        for _ in range(_ROUNDS):
-            draft = self._draft()
-            landed = self._list_landed(draft)
-            lost = self._find_lost_addresses(draft, landed)
+        """Add anchors until each section has its planned address, and return the result."""
+        for _ in range(_MAX_ROUNDS):
+            draft = self._make_draft()
+            moved_sections = self._list_moved_sections(draft)
+            lost = self._find_lost_addresses(draft, moved_sections)
             if not lost:
-                return self._make_result(draft, landed)
+                return self._make_result(draft, moved_sections)
             if any(position in self.pins for position in lost):
                 break
             self.pins |= lost
@@ -305,51 +318,61 @@ class _Move:
             section=self.section.address,
         )
 
-    def _draft(self) -> _Draft:
+    def _make_draft(self) -> _Draft:
         source, target, section = self.source, self.target, self.section
-        inner = self._inner()
-        outer = [
+        inner_splices = self._make_inner_splices()
+        outer_splices = [
             splice for position, name in self.pins.items() for splice in self._pin_remaining(position, name)
         ]
         if self.is_in_place:
-            changed = _apply(source, [*inner, *outer])
-            start = section.start + _growth(outer, section.start)
-            end = section.tree_end + _growth(outer, section.start) + _growth(inner, section.tree_end)
-            preserved = OffsetMap.of_splices(source, [*inner, *outer]).pieces
-            return _Draft(changed, changed, start, end, preserved)
+            new_source = _apply(source, [*inner_splices, *outer_splices])
+            start = section.start + _sum_growth(outer_splices, section.start)
+            end = (
+                section.tree_end
+                + _sum_growth(outer_splices, section.start)
+                + _sum_growth(inner_splices, section.tree_end)
+            )
+            preserved = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).pieces
+            return _Draft(new_source, new_source, start, end, preserved)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
-        cutting = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
-        text = move_text(source.data, cutting.start, cutting.end, inner, ending)
+        cut = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
+        moved_text = move_text(source.data, cut.start, cut.end, inner_splices, ending)
         heading = move_text(
             source.data,
-            cutting.start,
+            cut.start,
             section.body,
-            [item for item in inner if item.end <= section.body],
+            [item for item in inner_splices if item.end <= section.body],
             ending,
         )
-        block = text.data + (
+        block = moved_text.data + (
             ending * 2 + convert_line_endings(self.labels.tail, ending) if self.labels.tail else b""
         )
-        put, lead = paste_block(target, self.place.offset, block, heading.data, cutting.gap, ending)
+        insertion, lead = paste_block(target, self.place.offset, block, heading.data, cut.gap, ending)
         if self.is_within:
-            splices = [cutting.splice, put, *outer]
-            changed = after = _apply(source, splices)
+            splices = [cut.splice, insertion, *outer_splices]
+            new_source = new_target = _apply(source, splices)
             preserved = OffsetMap.of_splices(source, splices).pieces
         else:
-            splices = [put]
-            after, changed = _apply(target, splices), _apply(source, [cutting.splice, *outer])
+            splices = [insertion]
+            new_target, new_source = _apply(target, splices), _apply(source, [cut.splice, *outer_splices])
             preserved = (
-                *OffsetMap.of_splices(source, [cutting.splice, *outer]).pieces,
+                *OffsetMap.of_splices(source, [cut.splice, *outer_splices]).pieces,
                 *OffsetMap.of_splices(target, splices).pieces,
             )
-        start = put.start + lead + _growth([item for item in splices if item is not put], put.start)
-        pieces = (*preserved, *text.pieces(source.path, target.path, start))
-        return _Draft(changed, after, start, start + len(block), pieces)
+        start = (
+            insertion.start
+            + lead
+            + _sum_growth([item for item in splices if item is not insertion], insertion.start)
+        )
+        pieces = (*preserved, *moved_text.pieces(source.path, target.path, start))
+        return _Draft(new_source, new_target, start, start + len(block), pieces)
 
-    def _inner(self) -> list[Splice]:
+    def _make_inner_splices(self) -> list[Splice]:
         """Return the splices in the moved text: labels, and headings at their new level with anchors."""
-        headings = {splice for found in self.words.values() for splice in found}
-        splices = [splice for splice in self.labels.splices if splice not in headings]
+        heading_splices = {
+            splice for splices_in_heading in self.heading_splices.values() for splice in splices_in_heading
+        }
+        splices = [splice for splice in self.labels.splices if splice not in heading_splices]
         for item in self.moved:
             splices += rewrite_heading(
                 self.source,
@@ -358,80 +381,84 @@ class _Move:
                 anchor=self.pins.get(item.position),
                 form=self.forms[1],
                 names=self.address_plan.renamed,
-                title_splices=self.words.get(item.position, ()),
+                title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices
 
     def _pin_remaining(self, position: int, name: str) -> list[Splice]:
-        """Return the anchor of a section that is not moved."""
+        """Return the splices that add an anchor to a section that is not moved."""
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
             return []
         return rewrite_heading(self.source, item, level=item.level, anchor=name, form=self.forms[0])
 
-    def _list_landed(self, draft: _Draft) -> Sequence[Section]:
-        """Return the moved sections where they are now.
+    def _list_moved_sections(self, draft: _Draft) -> Sequence[Section]:
+        """Return the moved sections in the target.
 
-        Raises StructureChanged if they are not what they were.
+        Raises StructureChanged unless they have the expected titles, levels and parents.
         """
-        landed = [
-            item for item in _with_heading(draft.target) if draft.start <= item.heading_start < draft.end
+        moved_sections = [
+            item for item in _list_with_heading(draft.target) if draft.start <= item.heading_start < draft.end
         ]
-        if len(landed) != len(self.moved):
-            raise self._structure_error(self.section)
-        first, top = landed[0].position, self.section.position
-        for item, current in zip(self.moved, landed, strict=True):
+        if len(moved_sections) != len(self.moved):
+            raise self._make_structure_error(self.section)
+        first, top = moved_sections[0].position, self.section.position
+        for item, current in zip(self.moved, moved_sections, strict=True):
             same_parent = item is self.section or (
                 current.parent is not None
                 and item.parent is not None
                 and current.parent - first == item.parent - top
             )
-            same_title = item.title == current.title or item.position in self.words
+            same_title = item.title == current.title or item.position in self.heading_splices
             if not same_title or item.level + self.shift != current.level or not same_parent:
-                raise self._structure_error(item)
-        return landed
+                raise self._make_structure_error(item)
+        return moved_sections
 
-    def _find_lost_addresses(self, draft: _Draft, landed: Sequence[Section]) -> dict[int, str]:
-        """Return the sections that would have another address, with the required one."""
+    def _find_lost_addresses(self, draft: _Draft, moved_sections: Sequence[Section]) -> dict[int, str]:
+        """Return the required address of each section that would have another one, by its position."""
         lost: dict[int, str] = {}
-        for item, current in zip(self.moved, landed, strict=True):
-            wanted = self.address_plan.addresses[item.position]
-            if current.address != wanted and item.parent not in lost:
-                lost[item.position] = wanted
+        for item, current in zip(self.moved, moved_sections, strict=True):
+            planned_address = self.address_plan.addresses[item.position]
+            if current.address != planned_address and item.parent not in lost:
+                lost[item.position] = planned_address
         ids = {item.position for item in self.moved}
-        stayed = [item for item in _with_heading(self.source) if item.position not in ids]
-        now = [
+        remaining = [item for item in _list_with_heading(self.source) if item.position not in ids]
+        remaining_in_draft = [
             item
-            for item in _with_heading(draft.source)
+            for item in _list_with_heading(draft.source)
             if not (self.is_within and draft.start <= item.heading_start < draft.end)
         ]
-        for item, current in zip(stayed, now, strict=True):
+        for item, current in zip(remaining, remaining_in_draft, strict=True):
             if current.address != item.address and item.anchor is None and item.parent not in lost:
                 lost[item.position] = item.address
         return lost
 
-    def _make_result(self, draft: _Draft, landed: Sequence[Section]) -> MovedSection:
+    def _make_result(self, draft: _Draft, moved_sections: Sequence[Section]) -> MovedSection:
         source, target = self.source, self.target
         renamed = {
             (source.path, item.heading_start): (target.path, current.heading_start)
-            for item, current in zip(self.moved, landed, strict=True)
+            for item, current in zip(self.moved, moved_sections, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
         offset_map = OffsetMap(draft.pieces, renamed, documents, tuple(copies))
         parent = self.place.parent
-        above = None if landed[0].parent is None else draft.target.sections[landed[0].parent]
+        new_parent = (
+            None if moved_sections[0].parent is None else draft.target.sections[moved_sections[0].parent]
+        )
         expected = offset_map.place(target.path, parent.heading_start) if parent else None
-        if expected != ((target.path, above.heading_start) if above else None):
-            raise self._structure_error(self.section)
+        if expected != ((target.path, new_parent.heading_start) if new_parent else None):
+            raise self._make_structure_error(self.section)
         ids = {item.position for item in self.moved}
         pinned = tuple(
             f"{(target if position in ids else source).path}#{name}"
             for position, name in sorted(self.pins.items())
         )
-        return MovedSection(draft.source, draft.target, landed[0], offset_map, pinned, self.labels.linked)
+        return MovedSection(
+            draft.source, draft.target, moved_sections[0], offset_map, pinned, self.labels.linked
+        )
 
-    def _structure_error(self, section: Section) -> StructureChanged:
+    def _make_structure_error(self, section: Section) -> StructureChanged:
         return StructureChanged(
             f"'{section.address}' would not be read as the same section in its new place",
             fix="Close every code fence (```) and comment (<!-- -->) in it and before that place.",
@@ -442,19 +469,19 @@ class _Move:
 def _apply(document: Document, splices: Sequence[Splice]) -> Document:
     """Return a document after splices.
 
-    The title of one that does not begin with it is that of its first H1.
+    The title of a preamble without a heading may change, because the first H1 of the document defines it.
     """
     preamble = document.preamble
-    follows = preamble.position if preamble and not preamble.has_heading else None
-    return apply_edit(document, Edit(tuple(splices), {}, "", renamed_position=follows))
+    renamed_position = preamble.position if preamble and not preamble.has_heading else None
+    return apply_edit(document, Edit(tuple(splices), {}, "", renamed_position=renamed_position))
 
 
-def _growth(splices: Sequence[Splice], offset: int) -> int:
-    """Return the number of bytes by which splices move an offset."""
+def _sum_growth(splices: Sequence[Splice], offset: int) -> int:
+    """Return the number of bytes by which splices shift an offset."""
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 
-def _with_heading(document: Document) -> list[Section]:
+def _list_with_heading(document: Document) -> list[Section]:
     return [item for item in document.sections if item.has_heading]
 
 

@@ -1,12 +1,12 @@
-"""The revert of one commit in a row of units that others may have changed since.
+"""The revert of one commit in a row of units that later commits may have changed.
 
-Three rows are compared: as the commit left it (`base`), as it found it (`before`), and as it is now. A unit
-is reverted only if it is as the commit left it. A unit that is as it was before the commit is done already.
-Any other unit that the commit changed is a clash. Units that it did not change stay as they are now.
+Three rows are compared: after the commit (`base`), before the commit (`before`), and the current one (`now`).
+A unit is reverted only if it is the same in `base` and `now`. If it is the same in `before` and `now`, it is
+already reverted. Any other unit that the commit changed is a clash. Units that the commit did not change stay
+as they are in `now`.
 
-A document as a row of units: its front matter, its sections' own texts, and the blank lines between them.
-
-Undoing compares three versions unit by unit, so the units of one section have one id in all of them.
+A document is a row of units: its front matter, its sections' own texts, and the blank lines between them. The
+units of one section have one id in all three versions.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class UndoAction(StrEnum):
 
 
 class RevertResult(NamedTuple):
-    """The row afterwards, what was done to which unit, and the units that others have changed since.
+    """The row after the revert, the reverted units with their actions, and the units that clash.
 
-    A unit is given as it is now, else as it was before the commit.
+    A unit is the current one, else the one before the commit.
     """
 
     units: tuple[SectionUnit, ...]
@@ -50,14 +50,16 @@ def revert_row(
     now: Sequence[SectionUnit],
     held: Collection[Id] = (),
 ) -> RevertResult:
-    """Return the row `now` without what made `base` of `before`.
+    """Return the row `now` without the changes from `before` to `base`.
 
-    Units of `held` stay as they are, because the other side of their move stays.
+    Units in `held` stay as they are, because the other side of their move stays.
     """
     return _Row(base, before, now, held).run()
 
 
 class _Row:
+    """A revert of the row `now`, with the changes and clashes so far."""
+
     def __init__(
         self,
         base: Sequence[SectionUnit],
@@ -66,9 +68,9 @@ class _Row:
         held: Collection[Id],
     ) -> None:
         self._base, self._before, self._now, self._held = base, before, now, held
-        self._left = {unit.id: unit for unit in base}
-        self._was = {unit.id: unit for unit in before}
-        self._is = {unit.id: unit for unit in now}
+        self._base_by_id = {unit.id: unit for unit in base}
+        self._before_by_id = {unit.id: unit for unit in before}
+        self._now_by_id = {unit.id: unit for unit in now}
         self._clashes: dict[Id, SectionUnit] = {}
         self._done: dict[Id, tuple[SectionUnit, UndoAction]] = {}
         self._removed: set[Id] = set()
@@ -77,23 +79,23 @@ class _Row:
         self._compare()
         self._preserve_used_parents()
         for id in self._removed:
-            self._done[id] = self._is[id], UndoAction.REMOVED
-        going = self._find_moved_units()
-        stays = [
-            self._was[unit.id] if unit.id in self._done else unit
+            self._done[id] = self._now_by_id[id], UndoAction.REMOVED
+        moved_back = self._find_moved_units()
+        remaining = [
+            self._before_by_id[unit.id] if unit.id in self._done else unit
             for unit in self._now
-            if unit.id not in self._removed and unit.id not in going
+            if unit.id not in self._removed and unit.id not in moved_back
         ]
-        units = self._reinsert(stays, going)
-        known = {**self._was, **self._is}
-        clashes = tuple(known.get(id, unit) for id, unit in self._clashes.items())
-        order = {unit.id: place for place, unit in enumerate([*self._now, *self._before])}
+        units = self._reinsert(remaining, moved_back)
+        units_by_id = {**self._before_by_id, **self._now_by_id}
+        clashes = tuple(units_by_id.get(id, unit) for id, unit in self._clashes.items())
+        order = {unit.id: position for position, unit in enumerate([*self._now, *self._before])}
         done = sorted(self._done.values(), key=lambda item: order[item[0].id])
         return RevertResult(units, tuple(done), clashes)
 
     def _compare(self) -> None:
         for unit in self._base:
-            old, now = self._was.get(unit.id), self._is.get(unit.id)
+            old, now = self._before_by_id.get(unit.id), self._now_by_id.get(unit.id)
             if old is None:
                 if now is not None and (now.text != unit.text or unit.id in self._held):
                     self._clashes[unit.id] = now
@@ -106,108 +108,124 @@ class _Row:
             else:
                 self._clashes[unit.id] = now or unit
         for unit in self._before:
-            now = self._is.get(unit.id)
-            if unit.id not in self._left and now is not None and now.text != unit.text:
+            now = self._now_by_id.get(unit.id)
+            if unit.id not in self._base_by_id and now is not None and now.text != unit.text:
                 self._clashes[unit.id] = now
 
     def _preserve_used_parents(self) -> None:
-        """Preserve a section to which others have added sections since."""
+        """Preserve a section to which later commits have added sections."""
         for unit in self._now:
-            above = self.parent_of(unit) if unit.id not in self._removed else None
-            met: set[Id] = set()  # each of two sections can have been put below the other one
-            while above is not None and above not in met:
-                met.add(above)
-                if above in self._removed:
-                    self._removed.discard(above)
-                    self._clashes[above] = self._is[above]
+            parent = self.parent_of(unit) if unit.id not in self._removed else None
+            visited: set[Id] = set()  # two sections can each have been moved below the other
+            while parent is not None and parent not in visited:
+                visited.add(parent)
+                if parent in self._removed:
+                    self._removed.discard(parent)
+                    self._clashes[parent] = self._now_by_id[parent]
                     self._clashes.setdefault(unit.id, unit)
-                higher = self._is.get(above) or self._was.get(above)
-                above = self.parent_of(higher) if higher else None
+                parent_unit = self._now_by_id.get(parent) or self._before_by_id.get(parent)
+                parent = self.parent_of(parent_unit) if parent_unit else None
 
     def parent_of(self, unit: SectionUnit) -> Id | None:
         """Return the parent of a unit after the revert."""
-        old, left = self._was.get(unit.id), self._left.get(unit.id)
-        if old is not None and (left is None or old.parent != left.parent):
+        old, base = self._before_by_id.get(unit.id), self._base_by_id.get(unit.id)
+        if old is not None and (base is None or old.parent != base.parent):
             return old.parent
-        return self._is[unit.id].parent if unit.id in self._is else unit.parent
+        return self._now_by_id[unit.id].parent if unit.id in self._now_by_id else unit.parent
 
     def _find_moved_units(self) -> set[Id]:
-        """Return the units that the commit moved, and that go back to their place."""
-        left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
+        """Return the units that the commit moved, and that return to their old position."""
+        base_ids, before_ids, now_ids = (
+            [unit.id for unit in row] for row in (self._base, self._before, self._now)
+        )
         # Of two swapped units either may have moved: prefer the reading in which more parents changed.
-        readings = find_displaced(left, was), find_displaced(left[::-1], was[::-1])
+        readings = find_displaced(base_ids, before_ids), find_displaced(base_ids[::-1], before_ids[::-1])
         moved = max(readings, key=lambda ids: sum(self._has_new_parent(id) for id in ids))
-        since = find_displaced(left, is_now)
-        previous, present = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
-        going: set[Id] = set()
+        moved_since = find_displaced(base_ids, now_ids)
+        predecessors_before, predecessors_now = (
+            _find_predecessors(self._before, self._now_by_id),
+            _find_predecessors(self._now, self._before_by_id),
+        )
+        moved_back: set[Id] = set()
         for id in moved:
-            if id not in self._is:
-                self._clashes.setdefault(id, self._left[id])
-            elif id in since:
-                if previous[id] != present[id]:  # not put back already
-                    self._clashes.setdefault(id, self._is[id])
+            if id not in self._now_by_id:
+                self._clashes.setdefault(id, self._base_by_id[id])
+            elif id in moved_since:
+                if predecessors_before[id] != predecessors_now[id]:  # no later commit has moved it back
+                    self._clashes.setdefault(id, self._now_by_id[id])
             elif id not in self._clashes:
-                going.add(id)
-                self._done[id] = self._is[id], UndoAction.MOVED
-        return going
+                moved_back.add(id)
+                self._done[id] = self._now_by_id[id], UndoAction.MOVED
+        return moved_back
 
     def _has_new_parent(self, id: Id) -> bool:
-        return self._left[id].parent != self._was[id].parent
+        return self._base_by_id[id].parent != self._before_by_id[id].parent
 
-    def _reinsert(self, stays: Sequence[SectionUnit], going: set[Id]) -> tuple[SectionUnit, ...]:
+    def _reinsert(self, remaining: Sequence[SectionUnit], moved_back: set[Id]) -> tuple[SectionUnit, ...]:
         """Return the row with the reverted units, each after its nearest earlier predecessor that remains."""
-        units = {unit.id: unit for unit in stays}
+        units = {unit.id: unit for unit in remaining}
         row = LinkedList(units)
         last: Id | None = None
         for unit in self._before:
             if unit.id in row:
                 last = unit.id
-            elif unit.id in going or (unit.id not in self._left and unit.id not in self._is):
-                if unit.id in self._held and unit.id not in going:
+            elif unit.id in moved_back or (
+                unit.id not in self._base_by_id and unit.id not in self._now_by_id
+            ):
+                if unit.id in self._held and unit.id not in moved_back:
                     self._clashes[unit.id] = unit
                     continue
-                at = last
-                if at is None and unit.level and (first := row.after(None)) and not units[first].level:
-                    at = first  # nothing comes before the introduction
-                # An introduction comes before all others, though their level is lower.
-                while unit.level and (following := row.after(at)) and units[following].level > unit.level:
+                predecessor = last
+                if (
+                    predecessor is None
+                    and unit.level
+                    and (first := row.after(None))
+                    and not units[first].level
+                ):
+                    predecessor = first  # no unit is inserted before a preamble
+                # A reinserted preamble (level 0) is not moved after deeper units, because it comes first.
+                while (
+                    unit.level
+                    and (following := row.after(predecessor))
+                    and units[following].level > unit.level
+                ):
                     if self._is_below(following, unit.id):
                         break
-                    at = following
-                is_edited = unit.id in going and unit.text == self._left[unit.id].text
-                units[unit.id] = self._is[unit.id] if is_edited else unit
-                row.insert(at, unit.id)
+                    predecessor = following
+                is_edited = unit.id in moved_back and unit.text == self._base_by_id[unit.id].text
+                units[unit.id] = self._now_by_id[unit.id] if is_edited else unit
+                row.insert(predecessor, unit.id)
                 self._done.setdefault(unit.id, (unit, UndoAction.REINSERTED))
                 last = unit.id
         return tuple(units[id] for id in row)
 
     def _is_below(self, id: Id, other: Id) -> bool:
         """Return True if a unit was below another one before the commit."""
-        unit = self._was.get(id)
+        unit = self._before_by_id.get(id)
         while unit is not None and unit.parent is not None:
             if unit.parent == other:
                 return True
-            unit = self._was.get(unit.parent)
+            unit = self._before_by_id.get(unit.parent)
         return False
 
 
-def _predecessors(row: Sequence[SectionUnit], others: Collection[Id]) -> Mapping[Id, Id | None]:
-    """Return for each unit of a row the nearest one before it that is among `others`."""
-    found: dict[Id, Id | None] = {}
+def _find_predecessors(row: Sequence[SectionUnit], others: Collection[Id]) -> Mapping[Id, Id | None]:
+    """Return the nearest preceding unit that is in `others`, for each unit of a row."""
+    predecessors: dict[Id, Id | None] = {}
     last: Id | None = None
     for unit in row:
-        found[unit.id] = last
+        predecessors[unit.id] = last
         if unit.id in others:
             last = unit.id
-    return found
+    return predecessors
 
 
 Id = tuple[str, int | bytes]
-"""Names a unit: the version in which it was met first, and its position (or its key) there."""
+"""The id of a unit: the version in which it was found first, and its position (or its key) there."""
 
 
 class SectionUnit(NamedTuple):
-    """A section's own bytes without the blank lines behind them, which are `gap` (None for the last unit).
+    """A section's own bytes without the blank lines after them, which are `gap` (None for the last unit).
 
     `start` is its offset in its document, `key` its address there, `parent` the unit above it.
     """
@@ -222,7 +240,7 @@ class SectionUnit(NamedTuple):
 
 
 class UnitRow(NamedTuple):
-    """A document in parts: all before its first section, its units, and the blank lines at its end."""
+    """A document in parts: the text before its first section, its units, and the blank lines at its end."""
 
     head: bytes
     units: tuple[SectionUnit, ...]
@@ -230,7 +248,7 @@ class UnitRow(NamedTuple):
 
 
 def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
-    """Return the units of a document; `ids` by the position of their sections."""
+    """Return the units of a document. `ids` are the ids of the units, by the position of their sections."""
     sections = document.sections
     if not sections:
         return UnitRow(document.data, (), b"")
@@ -247,25 +265,25 @@ def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
 
 
 def identify_units(base: Document, before: Document, now: Document) -> tuple[dict[int, Id], ...]:
-    """Return the ids of three versions: of what a commit left, of what it found, and of what there is now."""
-    left: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
-    found = _find_named(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, left)
-    since = SectionMatch(base, now, Evidence.TEXT).pairs
-    present = _find_named(now, "now", since, left)
-    known = set(present.values())
+    """Return the ids of units in three versions: after a commit, before it, and now."""
+    base_ids: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
+    before_ids = _assign_ids(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, base_ids)
+    base_pairs = SectionMatch(base, now, Evidence.TEXT).pairs
+    now_ids = _assign_ids(now, "now", base_pairs, base_ids)
+    used_ids = set(now_ids.values())
     for position, origin in SectionMatch(before, now, Evidence.TEXT).pairs.items():
         # A unit that the commit removed and a later commit added again has one id.
-        id = found[origin]
-        if position not in since and id[0] == "before" and id not in known:
-            present[position] = id
-            known.add(id)
-    return left, found, present
+        id = before_ids[origin]
+        if position not in base_pairs and id[0] == "before" and id not in used_ids:
+            now_ids[position] = id
+            used_ids.add(id)
+    return base_ids, before_ids, now_ids
 
 
-def _find_named(
-    document: Document, version: str, pairs: Mapping[int, int], known: Mapping[int, Id]
+def _assign_ids(
+    document: Document, version: str, pairs: Mapping[int, int], base_ids: Mapping[int, Id]
 ) -> dict[int, Id]:
     return {
-        item.position: known[pairs[item.position]] if item.position in pairs else (version, item.position)
+        item.position: base_ids[pairs[item.position]] if item.position in pairs else (version, item.position)
         for item in document.sections
     }

@@ -1,7 +1,7 @@
 """The text of a document without the changes of one commit, built from the bytes of three versions.
 
 A commit may move lines from one section to another, or to another document. If one side was changed since
-and is left alone, the other side stays as well. Otherwise the lines would be lost, or duplicated.
+and is not reverted, the other side is not reverted either. Otherwise lines would be lost or duplicated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workspace.edits.undo_rows import Id
     from workspace.links.offset_map import Offset
 
-# A heading has another level, and an anchor, where it was moved to.
+# A move may change the level and the anchor of a heading, so lines are compared without them.
 _MARKS = b" \t#>"
 _ANCHOR = re.compile(rb"\{(?::|/\*)?[ \t]*#[^{}]*\}\s*$")
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
@@ -46,8 +46,8 @@ class PreservedLines(NamedTuple):
 
     @classmethod
     def of(cls, before: bytes, after: bytes) -> PreservedLines:
-        """Return the lines of a text that stays as it is, by what the commit found and what it left."""
-        old, new = _lines(before), _lines(after)
+        """Return the changed lines of a text that is not reverted, before and after the commit."""
+        old, new = _read_lines(before), _read_lines(after)
         return cls(old - new, new - old)
 
     def __or__(self, other: PreservedLines) -> PreservedLines:
@@ -57,31 +57,33 @@ class PreservedLines(NamedTuple):
         return self.missing <= other.missing and self.added <= other.added
 
     def hold(self, before: bytes, after: bytes) -> bool:
-        """Return True if a text that a commit changed must stay as it is, too."""
+        """Return True if a text that a commit changed must also stay as it is."""
         if not self.missing and not self.added:
             return False
-        old, new = _lines(before), _lines(after)
-        return not (self.missing.isdisjoint(new - old) and self.added.isdisjoint(old - new))
+        old_lines, new_lines = _read_lines(before), _read_lines(after)
+        return not (
+            self.missing.isdisjoint(new_lines - old_lines) and self.added.isdisjoint(old_lines - new_lines)
+        )
 
 
 NOTHING = PreservedLines()
 
 
-def _lines(text: bytes) -> frozenset[bytes]:
-    """Return the lines with words, without what a move changes in them."""
-    found = (_ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARKS) for line in text.splitlines())
-    return frozenset(line for line in found if _WORD.search(line))
+def _read_lines(text: bytes) -> frozenset[bytes]:
+    """Return the lines with words, without the parts that a move changes."""
+    stripped = (_ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARKS) for line in text.splitlines())
+    return frozenset(line for line in stripped if _WORD.search(line))
 
 
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
 
 class RevertedText(NamedTuple):
-    """A document's text afterwards; `is_sound` if parsing it gives the expected sections.
+    """A document after the revert; `is_sound` if parsing it gives the expected sections.
 
-    `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the lines of
-    sections that clash, and `held` the sections that stay because of others. `pieces` are the preserved spans
-    of the document, `renamed` its headings whose words were reverted.
+    `metadata_clashes` are keys of the front matter that later commits have changed. `clashing` are the lines
+    of sections that clash. `held` are the sections that stay because of clashes elsewhere. `pieces` are the
+    preserved spans of the document, and `renamed` maps its current headings to those after the revert.
     """
 
     document: Document
@@ -98,28 +100,30 @@ class RevertedText(NamedTuple):
 def revert_text(
     base: Document, before: Document, now: Document, path: str, held: PreservedLines = NOTHING
 ) -> RevertedText:
-    """Return the document `now`, at a path, without what made `base` of `before`.
+    """Return the document `now`, at a path, without the changes from `before` to `base`.
 
-    Sections with lines of `held` stay as they are.
+    Sections with lines in `held` stay as they are.
     """
     ids = identify_units(base, before, now)
-    rows = [read_units(document, known) for document, known in zip((base, before, now), ids, strict=True)]
-    left, was, is_now = rows
-    changed = _find_changed(left, was)
-    held_ids = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
-    reverted = revert_row(left.units, was.units, is_now.units, held_ids)
+    rows = [
+        read_units(document, unit_ids) for document, unit_ids in zip((base, before, now), ids, strict=True)
+    ]
+    base_row, before_row, now_row = rows
+    changed = _find_changed(base_row, before_row)
+    held_ids = frozenset(id for id, (old, new) in changed.items() if held.hold(old, new))
+    reverted = revert_row(base_row.units, before_row.units, now_row.units, held_ids)
     if now.data == base.data and not held_ids:
         # The document is unchanged since the commit, so there are no clashes.
-        return _whole(before, reverted._replace(clashes=()), now, path, ids)
-    head, metadata_clashes = _head(left.head, was.head, is_now.head)
+        return _restore_fully(before, reverted._replace(clashes=()), now, path, ids)
+    head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, now_row.head)
     parts = [head]
     starts: list[int] = []
     size = len(head)
-    gaps = _Gaps(left, was, is_now, now.ending)
-    for place, unit in enumerate(reverted.units):
+    gaps = _Gaps(base_row, before_row, now_row, now.ending)
+    for position, unit in enumerate(reverted.units):
         starts.append(size)
-        last = place + 1 == len(reverted.units)
-        part = unit.text + (gaps.end() if last else gaps.behind(unit.id))
+        is_last = position + 1 == len(reverted.units)
+        part = unit.text + (gaps.end() if is_last else gaps.behind(unit.id))
         parts.append(part)
         size += len(part)
     document = Document.parse(b"".join(parts), path)
@@ -128,40 +132,40 @@ def revert_text(
         reverted,
         _is_sound(document, reverted.units, rows)
         and (document.front_matter_error is None or now.front_matter_error is not None),
-        head != is_now.head,
+        head != now_row.head,
         metadata_clashes,
         _find_conflicts(reverted, changed),
         held_ids,
-        tuple(_pieces(reverted.units, starts, is_now, now.path, path, head)),
-        _find_renamed(document, reverted.units, now, ids[2]),
+        tuple(_list_preserved_spans(reverted.units, starts, now_row, now.path, path, head)),
+        _map_current_headings(document, reverted.units, now, ids[2]),
     )
 
 
-def _whole(
+def _restore_fully(
     before: Document, reverted: RevertResult, now: Document, path: str, ids: tuple[dict[int, Id], ...]
 ) -> RevertedText:
-    """Return the document of before, byte for byte; it is unchanged since the commit."""
+    """Return the version before the commit, byte for byte, of a document that is unchanged since."""
     document = Document.parse(before.data, path)
-    known = {id: before.sections[position] for position, id in ids[1].items()}
-    renamed = _headings(now, ids[2], path, known)
+    sections = {id: before.sections[position] for position, id in ids[1].items()}
+    renamed = _map_headings(now, ids[2], path, sections)
     has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
     return RevertedText(document, reverted, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
 
 
 def _find_changed(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
-    """Return the old and the new text of each unit that the commit changed; None if there was none."""
-    left, was = ({unit.id: unit.text for unit in row.units} for row in (base, before))
-    both = {id: (was.get(id, b""), left.get(id, b"")) for id in {**was, **left}}
-    return {id: texts for id, texts in both.items() if texts[0] != texts[1]}
+    """Return the old and the new text of each unit that the commit changed; empty without the unit."""
+    new_texts, old_texts = ({unit.id: unit.text for unit in row.units} for row in (base, before))
+    pairs = {id: (old_texts.get(id, b""), new_texts.get(id, b"")) for id in {**old_texts, **new_texts}}
+    return {id: texts for id, texts in pairs.items() if texts[0] != texts[1]}
 
 
 def _find_conflicts(reverted: RevertResult, changed: Mapping[Id, tuple[bytes, bytes]]) -> PreservedLines:
     texts = (changed[unit.id] for unit in reverted.clashes if unit.id in changed)
-    return reduce(or_, (PreservedLines.of(*both) for both in texts), NOTHING)
+    return reduce(or_, (PreservedLines.of(*pair) for pair in texts), NOTHING)
 
 
 class _Gaps:
-    """The blank lines behind units: those of now, where the commit did not change them."""
+    """The blank lines after units: the current ones if the commit did not change them."""
 
     def __init__(self, base: UnitRow, before: UnitRow, now: UnitRow, ending: bytes) -> None:
         self._rows = base, before, now
@@ -171,7 +175,7 @@ class _Gaps:
         self._usual = ending * 2
 
     def behind(self, id: Id) -> bytes:
-        """Return the blank lines behind a unit that another one follows."""
+        """Return the blank lines after a unit that is not the last one."""
         base, before, now = self._base.get(id), self._before.get(id), self._now.get(id)
         if now is None or (now == base and before is not None) or (base is None and before is not None):
             now = before if before is not None else now if now is not None else base
@@ -183,31 +187,31 @@ class _Gaps:
         return before.end if now.end == base.end else now.end
 
 
-def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the front matter and its clashes. Revert it key by key if it was changed since the commit."""
+def _revert_front_matter(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """Revert front matter, key by key if it was changed since the commit, and return it with its clashes."""
     if base == before or now == before:
         return now, ()
     if now == base:
         return before, ()
-    rows = [_blocks(head) for head in (base, before, now)]
+    rows = [_split_front_matter(head) for head in (base, before, now)]
     if None in rows:
         return now, ("front matter",)
-    left, was, is_now = (row or () for row in rows)
-    reverted = revert_row(left, was, is_now)
+    base_units, before_units, now_units = (row or () for row in rows)
+    reverted = revert_row(base_units, before_units, now_units)
     clashes = tuple(unit.key for unit in reverted.clashes)
     return b"".join(unit.text for unit in reverted.units), clashes
 
 
-def _blocks(head: bytes) -> tuple[SectionUnit, ...] | None:
+def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
     """Return the lines of front matter as one unit for each key; None if they cannot be split."""
     lines = Lines(head)
     blocks: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     is_open = True
     for number in range(len(lines)):
         line = head[lines.offset(number) : lines.offset(number + 1)]
-        found = _KEY.match(line) if is_open else None
-        if found:
-            blocks.append((found.group()[:-1], []))
+        match = _KEY.match(line) if is_open else None
+        if match:
+            blocks.append((match.group()[:-1], []))
         elif is_open and number and line.rstrip() in (b"---", b"..."):
             blocks.append((b"---", []))
             is_open = False
@@ -222,50 +226,50 @@ def _blocks(head: bytes) -> tuple[SectionUnit, ...] | None:
 
 
 def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[UnitRow]) -> bool:
-    """Return True if the text is read as these units, each below the one that it belongs to."""
+    """Return True if the document is parsed as these units, each below its expected parent."""
     if len(document.sections) != len(units):
         return False
-    left, was, is_now = ({unit.id: unit for unit in row.units} for row in rows)
+    base_units, before_units, now_units = ({unit.id: unit for unit in row.units} for row in rows)
     ids = {item.position: unit.id for item, unit in zip(document.sections, units, strict=True)}
     for item, unit in zip(document.sections, units, strict=True):
-        old, base, now = was.get(unit.id), left.get(unit.id), is_now.get(unit.id)
-        wanted = unit.parent if now is None else now.parent
+        old, base, now = before_units.get(unit.id), base_units.get(unit.id), now_units.get(unit.id)
+        expected = unit.parent if now is None else now.parent
         if old is not None and (base is None or old.parent != base.parent):
-            wanted = old.parent
+            expected = old.parent
         parent = None if item.parent is None else ids[item.parent]
-        if parent != wanted or document.source(item).rstrip(BLANK) != unit.text:
+        if parent != expected or document.source(item).rstrip(BLANK) != unit.text:
             return False
     return True
 
 
-def _pieces(
+def _list_preserved_spans(
     units: tuple[SectionUnit, ...], starts: list[int], now: UnitRow, old_path: str, path: str, head: bytes
 ) -> list[PreservedSpan]:
     """Return the preserved spans of the current document."""
     current = {unit.id: unit for unit in now.units}
-    pieces = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == now.head else []
+    spans = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == now.head else []
     for unit, start in zip(units, starts, strict=True):
         if unit.text and current.get(unit.id) is unit:
-            pieces.append(PreservedSpan(old_path, unit.start, unit.start + len(unit.text), path, start))
-    return pieces
+            spans.append(PreservedSpan(old_path, unit.start, unit.start + len(unit.text), path, start))
+    return spans
 
 
-def _find_renamed(
+def _map_current_headings(
     document: Document, units: tuple[SectionUnit, ...], now: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
-    """Return the headings of sections whose text came back, before and after."""
+    """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
         return {}
-    known = {unit.id: item for item, unit in zip(document.sections, units, strict=True)}
-    return _headings(now, ids, document.path, known)
+    sections = {unit.id: item for item, unit in zip(document.sections, units, strict=True)}
+    return _map_headings(now, ids, document.path, sections)
 
 
-def _headings(
-    now: Document, ids: Mapping[int, Id], path: str, known: Mapping[Id, Section]
+def _map_headings(
+    now: Document, ids: Mapping[int, Id], path: str, sections: Mapping[Id, Section]
 ) -> dict[Offset, Offset]:
-    """Return where the headings of now are afterwards; `known` are the sections that there are by then."""
+    """Return the new offsets of the current headings. `sections` are those after the revert, by id."""
     return {
         (now.path, old.heading_start): (path, item.heading_start)
         for position, id in ids.items()
-        if (item := known.get(id)) and (old := now.sections[position]).has_heading and item.has_heading
+        if (item := sections.get(id)) and (old := now.sections[position]).has_heading and item.has_heading
     }

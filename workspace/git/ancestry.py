@@ -22,7 +22,7 @@ SLACK = 24 * 60 * 60
 """The seconds by which a commit may be older than its parent."""
 
 ASTRAY = 50
-"""Commits in a row that may claim to be older than that, and are still followed."""
+"""The number of consecutive commits older than `SLACK` that a walk still follows."""
 
 _CACHED = 50_000
 _HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")
@@ -72,10 +72,10 @@ def walk_first_parents(
     The history ends where a shallow clone does: at a commit of `boundary`. Raises DamagedRepository for any
     other commit that cannot be read.
     """
-    count, child, at = 0, "", tip
+    count, child, id = 0, "", tip
     while most is None or count < most:
         try:
-            commit = read(at)
+            commit = read(id)
         except DamagedRepository:
             if child in boundary():
                 return
@@ -83,7 +83,7 @@ def walk_first_parents(
         yield commit
         if not commit.parents:
             return
-        count, child, at = count + 1, at, commit.parents[0]
+        count, child, id = count + 1, id, commit.parents[0]
 
 
 class Graph:
@@ -95,12 +95,15 @@ class Graph:
     def __init__(self, git: Objects) -> None:
         self._git = git
         self._nodes: LRUCache[str, Node] = LRUCache(_CACHED)
-        # Trees, each with a path that leads through it at some depth, and the file there.
-        self._found: LRUCache[tuple[str, str, int], str | None] = LRUCache(_CACHED)
+        # Blob ids by tree, path, and the depth of the tree within the path.
+        self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_CACHED)
         self._loose = git.loose_folders()
 
     def refresh(self) -> None:
-        """Read the names of loose folders: before each walk, because commits are written meanwhile."""
+        """Read the names of loose folders again.
+
+        Each walk needs this call first, because writers may have added commits.
+        """
         self._loose = self._git.loose_folders()
 
     def node(self, id: str) -> Node:
@@ -117,25 +120,26 @@ class Graph:
     def first_parents(self, tip: str, *, most: int, since: int | None = None) -> list[Node]:
         """Return a commit and its first-parent history, newest first, as far back as it can be read.
 
-        It ends where more than 50 commits in a row are older than a day before `since`.
+        The history ends after more than 50 consecutive commits that are older than a day before `since`.
         """
-        found: list[Node] = []
+        nodes: list[Node] = []
         old = 0
         with suppress(DamagedRepository):
             for node in walk_first_parents(self.node, frozenset, tip, most=most):
                 old = old + 1 if since is not None and node.time < since - SLACK else 0
                 if old > ASTRAY:
                     break
-                found.append(node)
-        return found
+                nodes.append(node)
+        return nodes
 
     def ancestors(
         self, starts: Iterable[str], *, seen: set[str], since: int, most: int, without: Set[str] = frozenset()
     ) -> Iterator[Node]:
-        """Yield some commits and their ancestors, each once, without those of `seen`, which are added to it.
+        """Yield the commits of `starts` and their ancestors, each once, and add their ids to `seen`.
 
-        What is behind `without` is left out, what cannot be read, and what is behind more than 50 commits in
-        a row that are older than a day before `since`. The walk ends where `seen` holds `most`.
+        The walk does not continue behind commits of `seen` or `without`, or behind unreadable commits. It
+        does not continue behind more than 50 consecutive commits that are older than a day before `since`.
+        It ends when `seen` holds `most` ids.
         """
         waiting = [(start, 0) for start in starts]
         while waiting and len(seen) < most:
@@ -163,19 +167,23 @@ class Graph:
         return self._git.is_shallow
 
     def blob(self, tree: str, path: str) -> str | None:
-        """Return the regular file at a path below a tree. Raises DamagedRepository."""
-        return self._below(tree, path, 0)
+        """Return the id of the regular file at a path below a tree, or None. Raises DamagedRepository."""
+        return self._find_blob_id(tree, path, 0)
 
     def _read(self, id: str) -> Node:
         return parse_node(id, self._git.commit_data(id, self._loose))
 
-    def _below(self, tree: str, path: str, depth: int) -> str | None:
-        return self._found.get((tree, path, depth), self._find, tree, path, depth)
+    def _find_blob_id(self, tree: str, path: str, depth: int) -> str | None:
+        return self._blobs.get((tree, path, depth), self._read_blob_id, tree, path, depth)
 
-    def _find(self, tree: str, path: str, depth: int) -> str | None:
+    def _read_blob_id(self, tree: str, path: str, depth: int) -> str | None:
         route = build_route(path)
-        found = find_entry(self._git.tree_data(tree, self._loose), route[depth])
-        return found if found is None or depth + 1 == len(route) else self._below(found, path, depth + 1)
+        entry_id = find_entry(self._git.tree_data(tree, self._loose), route[depth])
+        return (
+            entry_id
+            if entry_id is None or depth + 1 == len(route)
+            else self._find_blob_id(entry_id, path, depth + 1)
+        )
 
 
 def is_descendant(
@@ -185,17 +193,17 @@ def is_descendant(
     seen = {*until}
     waiting = [id]
     while waiting:
-        at = waiting.pop()
-        if at == ancestor:
+        current = waiting.pop()
+        if current == ancestor:
             return True
-        if at not in seen:
-            seen.add(at)
-            waiting += parents(at)
+        if current not in seen:
+            seen.add(current)
+            waiting += parents(current)
     return False
 
 
 def select_reachable(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
-    """Return those of the wanted commits that are `start` or an ancestor of it, if they can be read.
+    """Return the wanted commits that are `start` or one of its ancestors, if they can be read.
 
     Few commits older than all of them are read, so the cost is proportional to the newer commits.
     """
@@ -203,28 +211,28 @@ def select_reachable(graph: Graph, start: str, wanted: Iterable[str]) -> frozens
     if not missing or not graph.time(start):
         return frozenset(missing & {start})
     oldest = min(graph.time(id) for id in missing) - SLACK
-    found: set[str] = set()
+    reachable: set[str] = set()
     seen = {start}
     waiting = [(-graph.time(start), start, 0)]
     while waiting and missing:
         _, id, old = heapq.heappop(waiting)
         if id in missing:
             missing.discard(id)
-            found.add(id)
+            reachable.add(id)
         for parent in graph.parents(id):
             time = graph.time(parent)
             depth = old + 1 if time < oldest else 0
             if parent not in seen and depth <= ASTRAY:
                 seen.add(parent)
                 heapq.heappush(waiting, (-time, parent, depth))
-    return frozenset(found)
+    return frozenset(reachable)
 
 
 def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> tuple[Set[str], bool]:
-    """Return the commits that a tip has and a base has not (git-rev-list `tip ^base`), `most` at most.
+    """Return at most `most` commits that a tip reaches and a base does not (git-rev-list `tip ^base`).
 
-    The second value is True if there are more. The youngest are read first (git: commit-reach.c). Of commits
-    that cannot be read, those are among them that the base has not. Raises DamagedRepository if the tip or
+    The second value is True if there are more. The newest commits are read first (git: commit-reach.c).
+    Unreadable commits are included if the base does not reach them. Raises DamagedRepository if the tip or
     the base cannot be read.
     """
     theirs = {base} if base is not None else set[str]()
@@ -251,9 +259,11 @@ def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int)
                 heapq.heappush(waiting, (-graph.time(parent), parent))
                 if not is_theirs:
                     open_ends.add(parent)
-    # A clock that lied may have let one pass before the base's way to it was seen.
-    found = own - theirs
-    return (found - select_reachable(graph, base, found) if base is not None else found), bool(open_ends)
+    # With a wrong clock, the walk may end before it reaches a commit from the base.
+    candidates = own - theirs
+    if base is not None:
+        candidates -= select_reachable(graph, base, candidates)
+    return candidates, bool(open_ends)
 
 
 @lru_cache(maxsize=256)
@@ -267,7 +277,7 @@ def build_route(path: str) -> Route:
 
 
 def parse_node(id: str, data: bytes) -> Node:
-    """Return a commit's bytes: lines of `tree`, `parent`s, `author` and `committer`, in this order."""
+    """Return the commit parsed from its bytes. Raises DamagedRepository."""
     head = _HEAD.match(data)
     time = _TIME.search(data, head.end()) if head else None
     if head is None or time is None:
@@ -277,15 +287,15 @@ def parse_node(id: str, data: bytes) -> Node:
 
 
 def find_entry(data: bytes, beginnings: tuple[bytes, ...]) -> str | None:
-    """Return the id of the entry of a tree that has one of some modes and names, or None.
+    """Return the id of the tree entry that has one of these beginnings (mode and name), or None.
 
-    An entry begins where the tree does, or twenty bytes after the NUL that ends the name before it.
+    An entry begins at the start of the tree, or after the twenty-byte id of the previous entry.
     """
-    for wanted in beginnings:
-        at = data.find(wanted)
-        while at != -1:
-            if at == 0 or (at > _ID and data[at - _ID - 1] == 0):
-                at += len(wanted)
-                return data[at : at + _ID].hex()
-            at = data.find(wanted, at + 1)
+    for beginning in beginnings:
+        offset = data.find(beginning)
+        while offset != -1:
+            if offset == 0 or (offset > _ID and data[offset - _ID - 1] == 0):
+                offset += len(beginning)
+                return data[offset : offset + _ID].hex()
+            offset = data.find(beginning, offset + 1)
     return None

@@ -1,9 +1,9 @@
 """Protection of objects that no ref names yet from a running `git gc`: packs with a `.keep` file.
 
-`git gc --prune=now` reads the refs first and removes objects later, so it would remove those of a commit to
-which a branch moved in between. It removes no pack that has a `.keep` file (git-repack, git-prune); `git
-fetch` and `git receive-pack` protect received objects in the same way. The file exists until that run has
-ended. Then the pack is an ordinary one, which the next `git gc` joins with others.
+`git gc --prune=now` reads the refs first and removes objects later. So it would remove the objects of a
+commit to which a branch moved in between. It removes no pack that has a `.keep` file (git-repack, git-prune).
+`git fetch` and `git receive-pack` protect received objects in the same way. The file exists until that run
+has ended. Then the pack is an ordinary one, which the next `git gc` joins with others.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def identify_running_gc(common_dir: Path) -> str | None:
     ignores these.
     """
     try:
-        text, made = _read_file(common_dir / "gc.pid")
+        text, modified_ns = _read_file(common_dir / "gc.pid")
     except OSError:
         return None
     text = text.strip()
     pid, _, host = text.partition(" ")
-    if made / 1e9 < time.time() - _STALE_S or not pid.isdecimal() or int(pid) == 0:
+    if modified_ns / 1e9 < time.time() - _STALE_S or not pid.isdecimal() or int(pid) == 0:
         return None
-    return f"{text} {made}" if host != socket.gethostname() or _is_alive(int(pid)) else None
+    return f"{text} {modified_ns}" if host != socket.gethostname() or _is_alive(int(pid)) else None
 
 
 def _read_file(path: Path) -> tuple[str, int]:
@@ -63,7 +63,7 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # the process belongs to another user
         return True
     return True
 
@@ -71,8 +71,8 @@ def _is_alive(pid: int) -> bool:
 def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: bool) -> None:
     """Write objects, given as their loose files, into a pack that this run of `git gc` does not remove.
 
-    The small packs of a run are joined, since a run may last long, or be the stale one of another host, and
-    each publication adds a pack. The caller holds Docyard's lock. Errors: OSError.
+    Each publication adds a pack, and a run may last long or be a stale one of another host. So the small
+    packs of a run are joined. The caller holds Docyard's lock. Errors: OSError.
     """
     files = list(files)
     folder = common_dir / "objects" / "pack"
@@ -106,10 +106,10 @@ def _join_packs(folder: Path, mark: str, durable: bool) -> None:
         return
     objects: dict[str, PackedObject] = {}
     for keep in small:
-        objects |= {one.id: one for one in read_whole_objects(keep.with_suffix(".pack"))}
-    joined = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
+        objects |= {packed.id: packed for packed in read_whole_objects(keep.with_suffix(".pack"))}
+    joined_name = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
     for keep in small:
-        if keep.stem != joined:
+        if keep.stem != joined_name:
             # The index is removed first: Git ignores a pack without an index, and removes one without .keep.
             for suffix in (".idx", ".pack", KEEP):
                 keep.with_suffix(suffix).unlink(missing_ok=True)
@@ -122,21 +122,21 @@ def release_packs(common_dir: Path) -> None:
     """
     with suppress(OSError):
         names = os.listdir(common_dir / "objects" / "pack")
-        found = [name for name in names if name.endswith((KEEP, DRAFT))]
-        gc = identify_running_gc(common_dir) if found else None
-        for name in found:
+        candidates = [name for name in names if name.endswith((KEEP, DRAFT))]
+        gc = identify_running_gc(common_dir) if candidates else None
+        for name in candidates:
             path = common_dir / "objects" / "pack" / name
-            with suppress(OSError):  # such as a pipe of this name
-                if name.endswith(DRAFT) or _is_over(path, gc):
+            with suppress(OSError):  # for example, the path is a named pipe
+                if name.endswith(DRAFT) or _is_obsolete(path, gc):
                     path.unlink(missing_ok=True)
 
 
-def _is_over(path: Path, gc: str | None) -> bool:
-    text, made = _read_file(path)
+def _is_obsolete(path: Path, gc: str | None) -> bool:
+    text, modified_ns = _read_file(path)
     if text.startswith(_MARK):
         return text != f"{_MARK}{gc}\n"
-    # A full disk or a loss of power can cut a mark off. `git fetch`, too, writes its own before the pack, so
-    # an empty file counts as left behind only after a while.
+    # A full disk or a power loss can truncate a mark. `git fetch` also writes its `.keep` file before the
+    # pack, so an empty file is treated as obsolete only after twelve hours.
     if path.with_suffix(".idx").exists() or path.with_suffix(".pack").exists():
         return False
-    return _MARK.startswith(text) if text else made / 1e9 < time.time() - _STALE_S
+    return _MARK.startswith(text) if text else modified_ns / 1e9 < time.time() - _STALE_S

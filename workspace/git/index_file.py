@@ -1,11 +1,10 @@
 """Git's index (gitformat-index) as a value, read entry by entry and changed by splicing bytes.
 
-libgit2 parses and writes all of an index of 10,000 files in 10 ms; most of a batch would be spent there. Here
-the entries of one that is known are not read again, and those that do not change are not written again.
+libgit2 needs 10 ms to parse and write an index of 10,000 files, which is most of the time of a batch. This
+module does not read the entries of a known index again, and does not write unchanged entries again.
 
-Entries of Git's index as bytes (gitformat-index, "Index entry"), and the checksum behind them.
-
-The tree cache of Git's index ("Cache tree" of gitformat-index): which folder has which tree.
+It also encodes entries ("Index entry") and the checksum after them, and edits the tree cache ("Cache tree"),
+which maps each folder to its tree.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from typing import NamedTuple
 from workspace.git.repository import DamagedRepository
 
 FIXED = 62
-"""The bytes of an entry before its name, without the two extra bytes of an `EXTENDED` entry."""
+"""The number of bytes of an entry before its name, without the two extra bytes of an `EXTENDED` entry."""
 
 CHECKSUM = 20
-"""Bytes of the checksum."""
+"""The length of the checksum in bytes."""
 
 LONG = 0xFFF
-"""The length that flags have for names that are at least as long."""
+"""The length in the flags of an entry whose name has at least this length."""
 
 EXTENDED = 0x4000
-"""The flag that two more bytes of flags follow."""
+"""The flag for two more bytes of flags."""
 
 
 def build_fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
@@ -42,14 +41,16 @@ def build_fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
 
 
 def pad_entry(entry: bytes) -> bytes:
-    """Return an entry of version 2 or 3, which ends with one to eight zeros."""
+    """Return an entry of version 2 or 3, padded with one to eight zero bytes."""
     return entry + bytes(8 - len(entry) % 8)
 
 
 def compress_name(name: bytes, previous: bytes) -> bytes:
     """Return a name in version 4: the number of bytes to drop from the previous name, and the rest."""
     pairs = zip(name, previous, strict=False)
-    shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
+    shared = next(
+        (index for index, (left, right) in enumerate(pairs) if left != right), min(len(name), len(previous))
+    )
     value = len(previous) - shared
     digits = [value & 127]
     while value := value >> 7:
@@ -75,12 +76,12 @@ def read_flags(fixed: bytes | bytearray) -> int:
 
 
 def compute_checksum(data: bytes) -> bytes:
-    """Return the checksum of the bytes before it."""
+    """Return the checksum of the bytes of an index."""
     return sha1(data, usedforsecurity=False).digest()
 
 
 def append_checksum(*parts: bytes | memoryview) -> bytes:
-    """Return an index of these parts, with its checksum."""
+    """Return an index: these parts, followed by their checksum."""
     digest = sha1(usedforsecurity=False)
     for part in parts:
         digest.update(part)
@@ -91,38 +92,38 @@ _OBJECT_ID = 20  # bytes of a tree's id
 
 
 def invalidate_folders(trees: bytes, paths: Iterable[bytes]) -> bytes:
-    """Return the cache without the ids of the folders of these paths.
+    """Return the tree cache with the folders above these paths marked as invalid.
 
-    Raises ValueError if it cannot be read.
+    Raises ValueError if the cache cannot be read.
     """
     folders: set[bytes] = set()
     for path in paths:
         folders.add(b"")
-        while (cut := path.rfind(b"/")) >= 0:
-            path = path[:cut]
+        while (slash := path.rfind(b"/")) >= 0:
+            path = path[:slash]
             folders.add(path)
     if not folders:
         return trees
     parts: list[bytes] = []
     position = 0
-    above: list[tuple[bytes, int]] = []  # the folders around, and how many in each are still to come
+    enclosing: list[tuple[bytes, int]] = []  # enclosing folders, and their numbers of unread subfolders
     while position < len(trees):
         end = trees.index(0, position)
         newline = trees.index(b"\n", end)
-        count, below = trees[end + 1 : newline].split(b" ")
+        count, subfolder_count = trees[end + 1 : newline].split(b" ")
         name = trees[position:end]
-        following = newline + 1 + (_OBJECT_ID if not count.startswith(b"-") else 0)
-        path = above[-1][0] + name if above else name
+        next_position = newline + 1 + (_OBJECT_ID if not count.startswith(b"-") else 0)
+        path = enclosing[-1][0] + name if enclosing else name
         if path in folders:
-            parts.append(name + b"\0-1 " + below + b"\n")
+            parts.append(name + b"\0-1 " + subfolder_count + b"\n")
         else:
-            parts.append(trees[position:following])
-        position = following
-        if above:
-            above[-1] = (above[-1][0], above[-1][1] - 1)
-        above.append((path + b"/" if path else b"", int(below)))
-        while above and not above[-1][1]:
-            above.pop()
+            parts.append(trees[position:next_position])
+        position = next_position
+        if enclosing:
+            enclosing[-1] = (enclosing[-1][0], enclosing[-1][1] - 1)
+        enclosing.append((path + b"/" if path else b"", int(subfolder_count)))
+        while enclosing and not enclosing[-1][1]:
+            enclosing.pop()
     return b"".join(parts)
 
 
@@ -138,11 +139,11 @@ _REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'
 
 
 class SplitIndex(DamagedRepository):
-    """Git's index is split over two files (git-update-index, "Split index"), and only one of them is here."""
+    """Git's index is split over two files (git-update-index, "Split index"), but only one can be read."""
 
 
 class PathOccupied(Exception):
-    """A new path needs a folder at the path of a file in the index, or the reverse."""
+    """A conflict of a new path with the index: it needs a folder at the path of a file, or the reverse."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -172,8 +173,8 @@ class IndexFile:
     """The bytes of an index. A path has one entry, unless the index is `conflicted`.
 
     Raises:
-        SplitIndex: the rest of it is in another file.
-        DamagedRepository: it cannot be read.
+        SplitIndex: the rest of the index is in another file.
+        DamagedRepository: the index cannot be read.
     """
 
     __slots__ = ("_entries", "_version", "data")
@@ -209,10 +210,10 @@ class IndexFile:
 
     def entry(self, path: str) -> IndexEntry | None:
         """Return the entry of a path, or None."""
-        at = self._find(os.fsencode(path))
-        if at is None:
+        row = self._find_row(os.fsencode(path))
+        if row is None:
             return None
-        start = self._entries.offsets[at]
+        start = self._entries.offsets[row]
         fixed = self.data[start : start + FIXED + 2]
         flags = int.from_bytes(fixed[62:64], "big") if read_flags(fixed) & EXTENDED else 0
         return IndexEntry(
@@ -223,28 +224,29 @@ class IndexFile:
         )
 
     def with_changes(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
-        """Return the index with entries of these blobs and modes, or without the paths that have None.
+        """Return the index with the given blob and mode at each path; None removes a path.
 
         A changed entry has no file times, so Git compares the file content next time. Other entries are
-        unchanged. Of the extensions, only the tree cache is preserved, without changed folders.
+        unchanged. Only two extensions are preserved: the tree cache, without changed folders, and the records
+        of resolved conflicts.
 
         Raises:
             PathOccupied: a new path needs a folder at the path of a file, or the reverse.
         """
         removed = [os.fsencode(path) for path, new in changes.items() if new is None]
         written = {os.fsencode(path): new for path, new in changes.items() if new is not None}
-        present = [name for name in removed if self._find(name) is not None]
-        added = [name for name in written if self._find(name) is None]
+        present = [name for name in removed if self._find_row(name) is not None]
+        added = [name for name in written if self._find_row(name) is None]
         for name in added:
             self._check_free(name, {*removed})
-        extensions = b"".join(self._extensions(self._entries.end, [*removed, *written]))
+        extensions = b"".join(self._iterate_extensions(self._entries.end, [*removed, *written]))
         if not present and not added:
             view, position = memoryview(self.data), 0
             parts: list[bytes | memoryview] = []
             for name in sorted(written):
-                at = self._find(name)
-                assert at is not None
-                start = self._entries.offsets[at]
+                row = self._find_row(name)
+                assert row is not None
+                start = self._entries.offsets[row]
                 flags = read_flags(self.data[start : start + FIXED]) & EXTENDED
                 entry = build_fixed_part(written[name], name, flags) + (b"\0\0" if flags else b"")
                 parts += (view[position:start], entry)
@@ -258,8 +260,8 @@ class IndexFile:
         self, removed: list[bytes], written: Mapping[bytes, tuple[str, int]], extensions: bytes
     ) -> bytes:
         """Return the bytes with added and removed entries, in order of names."""
-        spliced = self._recompress if self._version == 4 else self._splice
-        count, parts = spliced({*removed, *written}, written)
+        build_parts = self._recompress if self._version == 4 else self._splice
+        count, parts = build_parts({*removed, *written}, written)
         return append_checksum(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
 
     def _splice(
@@ -270,11 +272,11 @@ class IndexFile:
         parts: list[bytes] = []
         count, position = len(self), _HEADER.size
         for name in sorted(dropped):
-            at = bisect_left(entries.names, name)
-            parts.append(self.data[position : bounds[at]])
-            position = bounds[at]
-            if self._find(name) is not None:
-                position = bounds[at + 1]
+            row = bisect_left(entries.names, name)
+            parts.append(self.data[position : bounds[row]])
+            position = bounds[row]
+            if self._find_row(name) is not None:
+                position = bounds[row + 1]
                 count -= 1
             if name in written:
                 parts.append(pad_entry(build_fixed_part(written[name], name, 0) + name))
@@ -287,7 +289,7 @@ class IndexFile:
         """Return every entry of version 4, where each name is compressed against the previous one."""
         entries = self._entries
         merged = [
-            (name, self._head(start))
+            (name, self._read_head(start))
             for name, start in zip(entries.names, entries.offsets, strict=True)
             if name not in dropped
         ]
@@ -299,25 +301,25 @@ class IndexFile:
             previous = name
         return len(merged), parts
 
-    def _find(self, name: bytes) -> int | None:
+    def _find_row(self, name: bytes) -> int | None:
         names = self._entries.names
-        at = bisect_left(names, name)
-        return at if at < len(names) and names[at] == name else None
+        row = bisect_left(names, name)
+        return row if row < len(names) and names[row] == name else None
 
     def _check_free(self, name: bytes, removed: set[bytes]) -> None:
         names = self._entries.names
         folder = name
-        while (cut := folder.rfind(b"/")) >= 0:
-            folder = folder[:cut]
-            if self._find(folder) is not None and folder not in removed:
+        while (slash := folder.rfind(b"/")) >= 0:
+            folder = folder[:slash]
+            if self._find_row(folder) is not None and folder not in removed:
                 raise PathOccupied(os.fsdecode(name))
-        at = bisect_left(names, name + b"/")
-        while at < len(names) and names[at].startswith(name + b"/"):
-            if names[at] not in removed:
+        row = bisect_left(names, name + b"/")
+        while row < len(names) and names[row].startswith(name + b"/"):
+            if names[row] not in removed:
                 raise PathOccupied(os.fsdecode(name))
-            at += 1
+            row += 1
 
-    def _head(self, start: int) -> bytes:
+    def _read_head(self, start: int) -> bytes:
         extended = read_flags(self.data[start : start + FIXED]) & EXTENDED
         return self.data[start : start + FIXED + (2 if extended else 0)]
 
@@ -350,12 +352,12 @@ class IndexFile:
             position = end + 1 if version == 4 else position + (end - position + 8) // 8 * 8
         if names != sorted(names):
             raise ValueError
-        for _ in self._extensions(position, ()):
+        for _ in self._iterate_extensions(position, ()):
             pass
         return _Entries(names, offsets, position, bool(stages))
 
-    def _extensions(self, position: int, changed: list[bytes] | tuple[()]) -> Iterator[bytes]:
-        """Yield the extensions that stay true after a change of these paths, each with its header."""
+    def _iterate_extensions(self, position: int, changed: list[bytes] | tuple[()]) -> Iterator[bytes]:
+        """Yield the extensions that are valid after a change of these paths, each with its header."""
         end = len(self.data) - CHECKSUM
         while position < end:
             name, size = _EXTENSION.unpack_from(self.data, position)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from workspace.git.private_folder import make_subfolder
 
-# More bytes than the header of an object, its kind and size.
+# An upper bound for the length of an object's header, which holds its kind and size.
 _HEADER = 64
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _PIECE = 1 << 16
@@ -49,13 +49,13 @@ def build_loose_path(common_dir: Path, id: str) -> Path:
 def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str, bytes] | None:
     """Return the kind and the bytes of an object; None if it is not loose.
 
-    Raises BrokenObject, or LargeObject for one of more than `most` bytes, which are not all held then.
+    Raises BrokenObject, and LargeObject for an object of more than `most` bytes, which is not fully read.
     """
     try:
         # A string instead of a Path, because this is called for each object of a history.
         file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _FLAGS)
         try:
-            # The most bytes by which incompressible data grows.
+            # Compression can enlarge incompressible data by a thousandth.
             if most is not None and os.fstat(file).st_size > most + most // 1000 + _HEADER:
                 raise LargeObject(id)
             compressed = os.read(file, _PIECE)
@@ -84,13 +84,13 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
 
 
 def set_aside(common_dir: Path, id: str) -> bool:
-    """Rename the file of a broken loose object so that a person can still read it; True if it was one."""
+    """Rename the file of a broken loose object so that users can read it; return True if it was broken."""
     try:
         read_loose(common_dir, id)
     except BrokenObject:
-        aside = make_subfolder(common_dir, Path(BROKEN_OBJECTS).name)
+        folder = make_subfolder(common_dir, Path(BROKEN_OBJECTS).name)
         with suppress(FileNotFoundError):
-            os.rename(build_loose_path(common_dir, id), find_free_name(aside / id))
+            os.rename(build_loose_path(common_dir, id), find_free_name(folder / id))
         return True
     return False
 
@@ -117,13 +117,13 @@ def pack_loose(kind: str, data: bytes) -> bytes:
 def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
     """Yield the id, the file, the kind and the data of each loose object of a concatenation of their files.
 
-    The iteration ends at the first that is cut off or damaged, or has over 256 MB of data.
+    The iteration ends at the first object that is truncated, damaged, or larger than 256 MB.
     """
     view, start = memoryview(files), 0
     while start < len(files):
         reader, parts, size_read, position = zlib.decompressobj(), list[bytes](), 0, start
         while not reader.eof:
-            # In pieces: the bytes after the object are copied too, and thousands of objects may follow.
+            # Read pieces: zlib also copies the bytes after the object, and thousands of objects may follow.
             piece = view[position : position + (_PIECE if parts else _FIRST_PIECE)]
             try:
                 parts.append(reader.decompress(piece, _MAX_UNPACKED_BYTES))
@@ -145,12 +145,12 @@ def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
 
 
 def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> None:
-    """Write the file of a loose object, whatever packs hold it. Errors: OSError."""
+    """Write the file of a loose object, even if a pack holds the object. Errors: OSError."""
     target = build_loose_path(common_dir, id)
 
     def write() -> None:
         target.parent.mkdir(exist_ok=True)
-        # Git removes files of this name that a crash has left (git-prune).
+        # Git removes files of this name that remain after a crash (git-prune).
         draft = target.with_name(f"tmp_obj_{secrets.token_hex(8)}")
         try:
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444), "wb") as stream:
@@ -176,7 +176,7 @@ def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> Non
 def repeat_while_pruned(write: Callable[[], T]) -> T:
     """Return the result of `write`; repeat it if Git removed its folder or its draft meanwhile.
 
-    `git repack` and `git gc` remove folders of loose objects that are empty, and `git prune` drafts.
+    `git repack` and `git gc` remove empty folders of loose objects, and `git prune` removes drafts.
     """
     for attempt in range(_ATTEMPTS - 1):
         # `mkdir` reports an existing folder, which may be removed before it is used.
@@ -188,8 +188,8 @@ def repeat_while_pruned(write: Callable[[], T]) -> T:
 
 def find_free_name(path: Path) -> Path:
     """Return the path, or the first of `path.1`, `path.2`, … that does not exist."""
-    number, found = 0, path
-    while os.path.lexists(found):
+    number, candidate = 0, path
+    while os.path.lexists(candidate):
         number += 1
-        found = path.with_name(f"{path.name}.{number}")
-    return found
+        candidate = path.with_name(f"{path.name}.{number}")
+    return candidate

@@ -1,7 +1,7 @@
 """Best common ancestors of two commits, as `git merge-base --all` finds them.
 
-A best common ancestor is one that no other common ancestor descends from. There are several where two lines
-were merged into each other and went on (a criss-cross).
+A best common ancestor is one that no other common ancestor descends from. There are several if two branches
+were merged into each other (a criss-cross merge).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ShallowHistory(WorkspaceError):
 
 
 class Ancestry(NamedTuple):
-    """Commits that can be read by their ids; those of `boundary` have parents that are not here."""
+    """Commits that can be read by their ids; those of `boundary` have parents that are missing."""
 
     read: Callable[[str], Node]
     boundary: frozenset[str]
@@ -40,35 +40,35 @@ def find_best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tupl
     """Return the best common ancestors of two commits, newest first; empty for unrelated histories.
 
     Only commits newer than the ancestors, and commits with wrong times, are read. Raises ShallowHistory
-    where the answer would depend on what a shallow clone does not have.
+    if the result depends on commits that a shallow clone lacks.
     """
     if one == other:
         return (one,)
-    found = _paint_down_to_common(one, other, ancestry)
+    common = _paint_down_to_common(one, other, ancestry)
 
     def is_older(id: str, rest: str) -> bool:
-        return is_descendant(lambda at: ancestry.read(at).parents, rest, id, ancestry.boundary)
+        return is_descendant(lambda commit: ancestry.read(commit).parents, rest, id, ancestry.boundary)
 
-    return tuple(id for id in found if not any(is_older(id, rest) for rest in found if rest != id))
+    return tuple(id for id in common if not any(is_older(id, rest) for rest in common if rest != id))
 
 
 def _paint_down_to_common(one: str, other: str, ancestry: Ancestry) -> list[str]:
-    """Return common ancestors, all the best among them (git: commit-reach.c, paint_down_to_common).
+    """Return common ancestors, including all best ones (git: commit-reach.c, paint_down_to_common).
 
-    Each commit passes on to its parents which of the two it was reached from. What descends from a common
-    ancestor is stale, and where only such commits wait, the walk is over.
+    Each commit passes its marks to its parents: the starts from which it was reached. Ancestors of a common
+    ancestor are stale, and the walk ends when only stale commits are waiting.
     """
     marks = {one: _ONE, other: _OTHER}
     known = {id: ancestry.read(id) for id in marks}
     waiting = [(-commit.time, id) for id, commit in known.items()]
     heapq.heapify(waiting)
     open_ends = set(marks)
-    found: dict[str, int] = {}
-    cut: set[str] = set()
+    common_times: dict[str, int] = {}
+    boundary_reached: set[str] = set()
 
     def is_doubtful() -> bool:
         """Return True if a missing commit of the shallow clone may be a common ancestor."""
-        return any(marks[id] & _BOTH != _BOTH for id in cut)
+        return any(marks[id] & _BOTH != _BOTH for id in boundary_reached)
 
     # Of commits with the same time, a child may be visited after its parent.
     while open_ends or (waiting and is_doubtful()):
@@ -76,10 +76,10 @@ def _paint_down_to_common(one: str, other: str, ancestry: Ancestry) -> list[str]
         open_ends.discard(id)
         mark = marks[id]
         if mark == _BOTH:
-            found[id] = known[id].time
+            common_times[id] = known[id].time
             mark |= _STALE
         if id in ancestry.boundary:
-            cut.add(id)
+            boundary_reached.add(id)
             continue
         for parent in known[id].parents:
             if marks.get(parent, 0) & mark == mark:
@@ -94,5 +94,5 @@ def _paint_down_to_common(one: str, other: str, ancestry: Ancestry) -> list[str]
                 open_ends.add(parent)
     if is_doubtful():
         raise ShallowHistory
-    best = [id for id in found if not marks[id] & _STALE]
-    return sorted(best, key=lambda id: (-found[id], id))
+    best = [id for id in common_times if not marks[id] & _STALE]
+    return sorted(best, key=lambda id: (-common_times[id], id))

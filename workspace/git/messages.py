@@ -27,8 +27,8 @@ def format_commit_message(
 ) -> str:
     """Return the caller's message, or a summary of the operations, with its trailers.
 
-    The last paragraph holds the trailers and nothing that a caller could have worded; the values of
-    `trailers` are lines of visible ASCII.
+    The last paragraph holds only the trailers, so a caller cannot forge one. The values of `trailers` are
+    lines of visible ASCII.
     """
     subject, body = summarize_operations(summaries, paths=paths, message=message)
     fields = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
@@ -39,19 +39,19 @@ def format_commit_message(
 def summarize_operations(
     summaries: Sequence[str], *, paths: Sequence[str], message: str | None
 ) -> tuple[str, str]:
-    """Return the first part of a commit message, of any length, and a list of changes, perhaps empty."""
-    words = _clean(message or "").strip()[:MAX_MESSAGE]
-    single = len(summaries) == 1
-    place = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
-    subject = words or (summaries[0] if single else f"{place} {len(summaries)} changes")
-    listed = [] if single and not words else [f"- {summary}" for summary in summaries]
-    return subject, "\n".join(_clean(line) for line in listed)
+    """Return the subject of a commit message, of any length, and a list of changes, which may be empty."""
+    text = _clean(message or "").strip()[:MAX_MESSAGE]
+    is_single = len(summaries) == 1
+    prefix = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
+    subject = text or (summaries[0] if is_single else f"{prefix} {len(summaries)} changes")
+    lines = [] if is_single and not text else [f"- {summary}" for summary in summaries]
+    return subject, "\n".join(_clean(line) for line in lines)
 
 
 def read_trailers(message: str) -> dict[str, str]:
-    """Return a message's trailers: `Name: value` lines of its last paragraph, unless that is also the first.
+    """Return a message's trailers: `Name: value` lines of its last paragraph, unless it is the only one.
 
-    Other lines there are skipped (git-cherry-pick adds some), and so is a repeated name.
+    Other lines of that paragraph are skipped (git-cherry-pick adds some), and so are repeated names.
     """
     _, blank, last = message.rstrip().rpartition("\n\n")
     lines = [line.partition(": ") for line in last.split("\n")] if blank else []

@@ -71,7 +71,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, read. Texts that are not UTF-8 hold replacement characters."""
+    """A parsed commit. Texts that are not UTF-8 hold replacement characters."""
 
     id: str
     tree: str
@@ -146,10 +146,10 @@ def _find_last(fields: dict[bytes, list[bytes]], name: bytes) -> bytes:
 
 
 def _parse_person(line: str) -> Signature:
-    found = _PERSON.fullmatch(line)
-    if found is None:
+    match = _PERSON.fullmatch(line)
+    if match is None:
         return Signature(line, "", 0)
-    name, email, time, sign, hours, minutes = found.groups(default="0")
+    name, email, time, sign, hours, minutes = match.groups(default="0")
     offset = int(hours) * 60 + int(minutes)
     return Signature(name, email, int(time), -offset if sign == "-" else offset)
 

@@ -1,4 +1,4 @@
-"""A reader of the packs in a folder that is not a repository; all commits have one tree.
+"""A reader of the packs in a folder that is not a repository; each tree serves as its own commit.
 
 It has no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
 id as it is read, so objects from an untrusted folder cannot be forged.
@@ -23,8 +23,7 @@ _NO_AUTHOR = Signature("", "", 0)
 class PackedReader(GitReader):
     """The packs in `objects/pack` of a folder. The id of a tree is used as the id of its commit.
 
-    `tree` is the tree of HEAD. Another process that unpickles a reader opens the folder
-    for itself.
+    `tree` is the tree of HEAD. Another process that unpickles a reader opens the folder again.
     """
 
     def __init__(self, folder: Path, tree: str | None = None) -> None:
@@ -46,7 +45,7 @@ class PackedReader(GitReader):
         return PackedReader, (self.common_dir,)
 
     def hold(self) -> None:
-        """Open every pack now, so that each can be read to the end, also once its file is removed."""
+        """Open every pack now, so that it remains readable after its file is removed."""
         for index in (self.common_dir / "objects" / "pack").glob("*.idx"):
             with suppress(OSError, DamagedRepository):
                 with index.open("rb") as stream:
@@ -59,7 +58,7 @@ class PackedReader(GitReader):
         return Head(None, self._tree_id)
 
     def branches(self) -> tuple[str, ...]:
-        """Return None, because archives have no refs."""
+        """Return no names, because archives have no refs."""
         return ()
 
     def tip(self, branch: str) -> str | None:
@@ -75,15 +74,15 @@ class PackedReader(GitReader):
         return None
 
     def config_flag(self, name: str, default: bool = False) -> bool:
-        """Return the default: nothing is configured."""
+        """Return the default, because archives have no configuration."""
         return default
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
-        """None: nothing is checked out."""
+        """Return no work trees, because nothing is checked out."""
         return ()
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:
-        """None: nothing is checked out."""
+        """Return None, because nothing is checked out."""
         return None
 
     def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:

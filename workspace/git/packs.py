@@ -27,7 +27,7 @@ _FAN_OUT = 256 * 4
 
 
 class ObjectChanged(Exception):
-    """Bytes to be packed are not those that the object's id names. `id` is the one that was expected."""
+    """A mismatch between the bytes to be packed and the expected `id` of their object."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id)
@@ -42,7 +42,7 @@ class PackedObject(NamedTuple):
     data: bytes
 
 
-class _ObjectPlace(NamedTuple):
+class _ObjectLocation(NamedTuple):
     offset: int
     crc: int
 
@@ -54,26 +54,26 @@ def write_pack(
     durable: bool = False,
     keep: bytes | None = None,
 ) -> str:
-    """Write a pack of `count` different objects, with its index, and give its name without a suffix.
+    """Write a pack of `count` different objects, with its index, and return its name without a suffix.
 
     With `keep`, a `.keep` file with these bytes protects the pack from Git's housekeeping (git-repack).
 
-    The name is that of the bytes, so a pack is never replaced by another. Raises ObjectChanged, OSError, and
-    ValueError if there are not `count` objects; nothing is left behind then.
+    The name contains the hash of the bytes, so a pack is never replaced by another.
+    Raises ObjectChanged, OSError, and ValueError if there are not `count` objects. No file remains then.
     """
     draft = folder / f"{secrets.token_hex(8)}{DRAFT}"
     index = draft.with_suffix(".idx" + DRAFT)
     marker = draft.with_suffix(KEEP + DRAFT)
     placed: list[Path] = []
     try:
-        places, digest = _write_objects(draft, objects, count, durable)
-        _write(index, _encode_index(places, digest), durable)
+        locations, digest = _write_objects(draft, objects, count, durable)
+        _write(index, _encode_index(locations, digest), durable)
         name = f"pack-{digest.hex()}"
         is_new = not (folder / f"{name}.idx").exists()
         moves = [(draft, ".pack"), (index, ".idx")]
         if keep is not None:
             _write(marker, keep, durable)
-            # Before the pack has its name: nothing that removes packs sees it without.
+            # The marker comes before the pack, so that no program sees the pack without it.
             moves.insert(0, (marker, KEEP))
         # The index is written last: a program that finds the index also finds the pack.
         for source, suffix in moves:
@@ -91,13 +91,13 @@ def write_pack(
 
 
 def read_whole_objects(pack: Path) -> Iterator[PackedObject]:
-    """Yield the objects of a pack that `write_pack` wrote. Raises OSError, and ValueError for any other."""
+    """Yield the objects of a pack that `write_pack` wrote. Raises OSError, ValueError."""
     data = pack.read_bytes()
-    names = {number: kind for kind, number in _KINDS.items()}
+    kinds = {number: kind for kind, number in _KINDS.items()}
     offset, end = 12, len(data) - 20
     while offset < end:
         byte = data[offset]
-        kind = names.get(byte >> 4 & 7)
+        kind = kinds.get(byte >> 4 & 7)
         while data[offset] & 128:
             offset += 1
         reader = zlib.decompressobj()
@@ -114,19 +114,21 @@ def read_whole_objects(pack: Path) -> Iterator[PackedObject]:
 def read_packed_ids(index: Path) -> frozenset[str]:
     """Read the ids of a pack's objects from its index. Raises OSError, and ValueError for another file."""
     data = index.read_bytes()
-    names = len(_IDX) + _FAN_OUT
-    if not data.startswith(_IDX) or len(data) < names:
+    first_id = len(_IDX) + _FAN_OUT
+    if not data.startswith(_IDX) or len(data) < first_id:
         raise ValueError("not the index of a pack")
-    (count,) = struct.unpack_from(">I", data, names - 4)
-    if len(data) < names + 20 * count:
+    (count,) = struct.unpack_from(">I", data, first_id - 4)
+    if len(data) < first_id + 20 * count:
         raise ValueError("the index of a pack is cut short")
-    return frozenset(data[at : at + 20].hex() for at in range(names, names + 20 * count, 20))
+    return frozenset(
+        data[offset : offset + 20].hex() for offset in range(first_id, first_id + 20 * count, 20)
+    )
 
 
 def _write_objects(
     file: Path, objects: Iterable[PackedObject], count: int, durable: bool
-) -> tuple[Mapping[bytes, _ObjectPlace], bytes]:
-    places: dict[bytes, _ObjectPlace] = {}
+) -> tuple[Mapping[bytes, _ObjectLocation], bytes]:
+    locations: dict[bytes, _ObjectLocation] = {}
     with file.open("wb") as stream:
         header = struct.pack(">4sII", b"PACK", 2, count)
         stream.write(header)
@@ -138,19 +140,19 @@ def _write_objects(
             stored = bytes(_encode_size(_KINDS[kind], len(data))) + zlib.compress(data)
             stream.write(stored)
             digest.update(stored)
-            places[bytes.fromhex(id)] = _ObjectPlace(offset, zlib.crc32(stored))
+            locations[bytes.fromhex(id)] = _ObjectLocation(offset, zlib.crc32(stored))
             offset += len(stored)
-        if len(places) != count:
+        if len(locations) != count:
             raise ValueError("a pack of other objects than were counted")
         stream.write(digest.digest())
         if durable:
             stream.flush()
             os.fsync(stream.fileno())
-    return places, digest.digest()
+    return locations, digest.digest()
 
 
 def _encode_size(kind: int, size: int) -> Iterator[int]:
-    """Return an object's header: four bits of its size with the kind, then seven bits a byte."""
+    """Yield the bytes of an object's header: the kind with four bits of the size, then seven bits a byte."""
     byte, size = kind << 4 | size & 15, size >> 4
     while size:
         yield byte | 128
@@ -158,24 +160,24 @@ def _encode_size(kind: int, size: int) -> Iterator[int]:
     yield byte
 
 
-def _encode_index(places: Mapping[bytes, _ObjectPlace], pack: bytes) -> bytes:
-    ids = sorted(places)
+def _encode_index(locations: Mapping[bytes, _ObjectLocation], pack: bytes) -> bytes:
+    ids = sorted(locations)
     counts = [0] * 256
     for id in ids:
         counts[id[0]] += 1
     ends = [sum(counts[: byte + 1]) for byte in range(256)]
-    far = [places[id].offset for id in ids if places[id].offset >= _FAR]
+    far = [locations[id].offset for id in ids if locations[id].offset >= _FAR]
     ranks = {offset: rank for rank, offset in enumerate(far)}
     offsets = [
-        _FAR | ranks[place.offset] if place.offset >= _FAR else place.offset
-        for place in (places[id] for id in ids)
+        _FAR | ranks[location.offset] if location.offset >= _FAR else location.offset
+        for location in (locations[id] for id in ids)
     ]
     data = b"".join(
         (
             _IDX,
             struct.pack(">256I", *ends),
             *ids,
-            struct.pack(f">{len(ids)}I", *(places[id].crc for id in ids)),
+            struct.pack(f">{len(ids)}I", *(locations[id].crc for id in ids)),
             struct.pack(f">{len(ids)}I", *offsets),
             struct.pack(f">{len(far)}Q", *far),
             pack,

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the places of the lines that two versions share, as pairs in order.
+    """Return the positions of the lines that two versions share, as pairs in order.
 
-    Of equal lines the last ones count as added or removed. A line may hold anything, line ends too. Of very
-    different texts, some shared lines may not be found: Git bounds the time, and leaves out lines that repeat
-    where most of those around them differ.
+    The last of several equal lines count as added or removed. A line may contain any bytes, including line
+    ends. Some shared lines of very different texts may be missing. Git limits the time, and skips repeated
+    lines if most lines around them differ.
     """
     import pygit2
 
@@ -22,11 +22,13 @@ def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, i
         b"".join(b"%d\n" % numbers.setdefault(line, len(numbers)) for line in side) for side in (old, new)
     )
     pairs: list[tuple[int, int]] = []
-    row = column = 0
+    old_position = new_position = 0
     for hunk in pygit2.Patch.create_from(before, after, context_lines=0).hunks:
         # An empty range names the line before it.
         first = hunk.old_start - (hunk.old_lines > 0)
-        pairs += zip(range(row, first), range(column, column + first - row), strict=True)
-        column += first - row + hunk.new_lines
-        row = first + hunk.old_lines
-    return [*pairs, *zip(range(row, len(old)), range(column, len(new)), strict=True)]
+        pairs += zip(
+            range(old_position, first), range(new_position, new_position + first - old_position), strict=True
+        )
+        new_position += first - old_position + hunk.new_lines
+        old_position = first + hunk.old_lines
+    return [*pairs, *zip(range(old_position, len(old)), range(new_position, len(new)), strict=True)]

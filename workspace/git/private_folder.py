@@ -1,10 +1,10 @@
 """The private folder of a repository: `docyard/` in its Git directory, closed to other users.
 
-Its locks use `flock`, which only needs an open file. Another user who can read the
-repository could hold them for ever and stop all writes. So no other user may reach them, except the group
-with which Git shares the repository (`core.sharedRepository`).
+Its locks use `flock`, which only needs an open file. Another user who can read the repository could hold them
+for ever and stop all writes. So no other user may reach them, except the group with which Git shares the
+repository (`core.sharedRepository`).
 
-Files that later take a place in Git's own folders have the modes that Git gives them.
+Files that are later moved into Git's own folders have the modes that Git gives them.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ def determine_modes(common_dir: Path) -> FolderModes:
 
 
 def make_private_folder(common_dir: Path) -> Path:
-    """Return the private folder, created if missing; one that others can enter is closed to them.
+    """Return the private folder, created if missing, and close it to unauthorized users.
 
-    Only its owner can do that, so one of another user stays as it is. Raises OSError, for a link too.
+    Only the owner can close a folder, so a folder of another user is unchanged. Raises OSError, also for a
+    symbolic link.
     """
-    folder, access = common_dir / FOLDER, determine_modes(common_dir)
+    folder, modes = common_dir / FOLDER, determine_modes(common_dir)
     try:
         status = folder.lstat()
     except FileNotFoundError:
-        with suppress(FileExistsError):  # another process was first
+        with suppress(FileExistsError):  # another process created the folder first
             folder.mkdir(mode=0o700)
         status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    if stat.S_IMODE(status.st_mode) != access.folder and status.st_uid == os.geteuid():
-        _set_modes(common_dir, folder, access)
+    if stat.S_IMODE(status.st_mode) != modes.folder and status.st_uid == os.geteuid():
+        _set_modes(common_dir, folder, modes)
     return folder
 
 
@@ -66,7 +67,7 @@ def make_subfolder(common_dir: Path, name: str) -> Path:
 
 
 def make_shared_folder(path: Path) -> None:
-    """Make a folder, unless it is there, for this user, and for a group that may write the one above."""
+    """Create a folder if missing, for this user, and for a group that may write its parent folder."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
@@ -77,12 +78,12 @@ def make_shared_folder(path: Path) -> None:
 
 
 def share(path: Path) -> None:
-    """Let the group write a new file or folder, if it may write the one above."""
-    above, own = path.parent.stat().st_mode, path.stat().st_mode
-    if not above & stat.S_IWGRP:
+    """Let the group write a new file or folder, if the group may write its parent folder."""
+    parent_mode, own_mode = path.parent.stat().st_mode, path.stat().st_mode
+    if not parent_mode & stat.S_IWGRP:
         return
-    mode = own | (above & (0o7777 if stat.S_ISDIR(own) else 0o666))
-    if mode != own:
+    mode = own_mode | (parent_mode & (0o7777 if stat.S_ISDIR(own_mode) else 0o666))
+    if mode != own_mode:
         path.chmod(stat.S_IMODE(mode))
 
 
@@ -90,11 +91,11 @@ def open_lock(common_dir: Path, name: str) -> int:
     """Open a lock in the private folder, created if missing, and return its descriptor. Raises OSError."""
     file = make_private_folder(common_dir) / name
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    wanted = determine_modes(common_dir).file
+    mode = determine_modes(common_dir).file
     status = os.fstat(handle)
-    if stat.S_IMODE(status.st_mode) != wanted and status.st_uid == os.geteuid():
+    if stat.S_IMODE(status.st_mode) != mode and status.st_uid == os.geteuid():
         with suppress(OSError):  # a file system without modes, like that of the parent folder
-            os.fchmod(handle, wanted)
+            os.fchmod(handle, mode)
     return handle
 
 
@@ -113,29 +114,30 @@ def is_closed_to_us(common_dir: Path) -> bool:
     return folder.is_dir() and not os.access(folder, os.X_OK)
 
 
-def _set_modes(common_dir: Path, folder: Path, access: FolderModes) -> None:
+def _set_modes(common_dir: Path, folder: Path, modes: FolderModes) -> None:
     """Set the modes of the folder, and of the folders and locks in it."""
     group = common_dir.stat().st_gid
-    if access == GROUP and not _change_group(folder, group):
-        access = PRIVATE  # its group would be another than the one that shares the repository
-    # From outside to inside, so that no other user enters meanwhile; opened only when the content is ready.
+    if modes == GROUP and not _change_group(folder, group):
+        modes = PRIVATE  # the folder would be shared with another group
+
+    # The folder is closed first, so that no other user enters meanwhile, and opened after its content.
     _chmod(folder, PRIVATE.folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                mode = access.folder
+                mode = modes.folder
             elif entry.name.endswith(".lock") and entry.is_file(follow_symlinks=False):
-                mode = access.file
+                mode = modes.file
             else:
                 continue
-            with suppress(OSError):  # it belongs to another user, or was removed
-                if access == PRIVATE or _change_group(Path(entry.path), group):
+            with suppress(OSError):  # the entry belongs to another user, or was removed
+                if modes == PRIVATE or _change_group(Path(entry.path), group):
                     _chmod(Path(entry.path), mode)
-    _chmod(folder, access.folder)
+    _chmod(folder, modes.folder)
 
 
 def _change_group(path: Path, group: int) -> bool:
-    """Return a file or folder to the group of the repository; False if this user may not."""
+    """Assign a file or folder to the group of the repository; return False if this user may not."""
     with suppress(OSError):
         if path.lstat().st_gid != group:
             os.chown(path, -1, group, follow_symlinks=False)

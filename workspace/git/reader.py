@@ -1,11 +1,10 @@
 """A read-only view of a repository: objects, branches, work trees and configuration.
 
-A `GitReader` has no method that writes, so a read-only server that holds one cannot. It may be shared by
-threads: each call takes the repository's lock, because libgit2's handles are not safe to share without one.
+A `GitReader` has no method that writes, so a read-only server that holds one cannot write. Threads may share
+it: each call takes the repository's lock, because libgit2's handles are not thread-safe.
 
-Reading objects: commits, trees and blobs by their ids, whether they lie loose or in packs.
-
-Names of objects: branches, tags, other refs, and the beginnings of ids (gitrevisions(7)).
+Commits, trees and blobs are read by their ids, from loose files or packs. An object is named by a branch, a
+tag, another ref, or a prefix of its id (gitrevisions(7)).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
 _MAX_CHECKED = 50_000
-_TAGS = 10  # tags that name one another
+_TAGS = 10  # the maximum length of a chain of tags
 _ATTEMPTS = 5
 _TRUSTED = 1.0  # seconds for which a reopened repository is treated as up to date
 T = TypeVar("T")
@@ -70,7 +69,7 @@ class ObjectReader:
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
     def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
-        """Return a tree's bytes, as `commit_data` gives those of a commit."""
+        """Return a tree's bytes; `loose` has the same meaning as in `commit_data`."""
         return self._read_loose_of_kind(id, "tree", loose) or self._read_stored(id, ObjectType.TREE)
 
     def loose_folders(self) -> frozenset[str]:
@@ -84,10 +83,10 @@ class ObjectReader:
         """Return the entry of one name in a tree, found without reading the others, or None."""
         with self._lock:
             try:
-                found = self._tree(tree)[name]
+                item = self._tree(tree)[name]
             except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is not a path
                 return None
-            return TreeEntry(name, str(found.id), int(found.filemode))
+            return TreeEntry(name, str(item.id), int(item.filemode))
 
     def compare_trees(
         self, one: str | None, other: str | None
@@ -124,8 +123,8 @@ class ObjectReader:
     def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
         """Return the objects that are in no file and in no pack now.
 
-        libgit2 answers `has` also from its cache of objects, and from packs that were removed since. So the
-        repository is opened again, but only if one of the objects has no file of its own.
+        `has` also finds objects in libgit2's cache, and in packs that were removed since. So the repository
+        is opened again, but only if one of the objects is not loose.
         """
         absent = [id for id in ids if not is_loose(self.common_dir, id)]
         if not absent:
@@ -151,20 +150,20 @@ class ObjectReader:
 
     def _tree(self, id: str) -> pygit2.Tree:
         self._check_whole(id)
-        found = self._retry_read(id, lambda: self._repo[id])
-        if not isinstance(found, pygit2.Tree):
+        object_ = self._retry_read(id, lambda: self._repo[id])
+        if not isinstance(object_, pygit2.Tree):
             raise self._missing_error(id)
-        return found
+        return object_
 
     def _read_loose_of_kind(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
-        """Return the bytes of a loose object; None for one that is empty or in no file of its own."""
+        """Return the bytes of a loose object; None if it is not loose."""
         try:
-            found = read_loose(self.common_dir, id) if id[:2] in loose else None
+            loose_object = read_loose(self.common_dir, id) if id[:2] in loose else None
         except BrokenObject:
             raise self._missing_error(id) from None
-        if found is not None and found[0] != kind:
+        if loose_object is not None and loose_object[0] != kind:
             raise self._missing_error(id)
-        return found[1] if found is not None else None
+        return loose_object[1] if loose_object is not None else None
 
     def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
         loose = self._loose(id, most)
@@ -180,8 +179,8 @@ class ObjectReader:
         with self._lock:
             if most is not None and self._retry_read(id, lambda: self._repo.odb.read_header(id))[1] > most:
                 raise LargeObject(id)
-            found, data = self._retry_read(id, lambda: self._repo.odb.read(id))
-        if found != kind:
+            stored_kind, data = self._retry_read(id, lambda: self._repo.odb.read(id))
+        if stored_kind != kind:
             raise self._missing_error(id)
         return data
 
@@ -198,18 +197,18 @@ class ObjectReader:
     def _reopen(self) -> bool:
         """Open the repository again if its packs changed: libgit2 continues to use removed packs.
 
-        Return False if a second read would find the same objects.
+        Return False if another read would find the same objects.
         """
         try:
             packs = frozenset(os.listdir(self.common_dir / "objects" / "pack"))
         except OSError:
             packs = frozenset()
-        # The packs of a repository that lends its objects are not listed here.
+        # The packs of alternate repositories are not listed here.
         if packs == self._packs and time.monotonic() < self._reopened + _TRUSTED:
             return False
         try:
             self._repo = self._open()
-        except WorkspaceError:  # it was removed, or cannot be read any more
+        except WorkspaceError:  # the repository was removed, or is unreadable now
             return False
         self._packs, self._reopened = packs, time.monotonic()
         return True
@@ -237,7 +236,7 @@ class ObjectReader:
         return missing_object_error(id)
 
     def _mark_whole(self, id: str) -> None:
-        """Remember that an object is whole."""
+        """Record that an object is whole."""
         if len(self._whole) >= _MAX_CHECKED:
             self._whole.clear()
         self._whole.add(id)
@@ -249,7 +248,7 @@ _SHORT_OF = ("refs/heads/", "refs/tags/", "refs/remotes/")
 
 
 class AmbiguousId(WorkspaceError):
-    """The beginning of several ids."""
+    """An id prefix that matches several objects."""
 
     code: ClassVar[str] = "AMBIGUOUS_ID"
 
@@ -257,12 +256,12 @@ class AmbiguousId(WorkspaceError):
 def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
     """Return the id of the object that a name refers to, or None. Raises AmbiguousId.
 
-    A ref comes before the beginning of an id, and a whole id before a ref, as in Git.
+    As in Git, a full id takes precedence over a ref, and a ref over the prefix of an id.
     """
     if len(name) == _FULL and _ID.fullmatch(name):
         return name.lower() if name.lower() in repo.odb else None
     try:
-        # libgit2 takes no name at all for HEAD.
+        # libgit2 reads an empty name as HEAD.
         return str(repo.lookup_reference_dwim(name or "/").resolve().target)
     except (KeyError, ValueError, pygit2.GitError):
         pass
@@ -289,15 +288,15 @@ def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
 _HEADS = "refs/heads/"
 
 
-def _branch(ref: str) -> str | None:
+def _parse_branch(ref: str) -> str | None:
     return ref.removeprefix(_HEADS) if ref.startswith(_HEADS) else None
 
 
 class GitReader(ObjectReader):
-    """A repository opened for reading: normal, bare, or a linked work tree, also when unborn or detached.
+    """A repository opened for reading: normal, bare, or a linked work tree; HEAD may be unborn or detached.
 
-    `git_dir` is this work tree's own Git directory, `common_dir` the one that all its work trees share, and
-    `worktree` the folder of files (None in a bare repository).
+    `git_dir` is this work tree's own Git directory, and all work trees share `common_dir`. `worktree` is the
+    folder of files (None in a bare repository).
 
     Raises:
         NotARepository: `path` is not inside a repository.
@@ -324,13 +323,13 @@ class GitReader(ObjectReader):
         with self._lock:
             name = "HEAD"
             for _ in range(worktrees.SYMBOLIC_DEPTH):
-                ref = self._ref(name)
+                ref = self._look_up_ref(name)
                 if ref is None:
                     break
                 if ref.type != ReferenceType.SYMBOLIC:
-                    return Head(_branch(name), str(ref.target))
+                    return Head(_parse_branch(name), str(ref.target))
                 name = str(ref.target)
-            return Head(_branch(name), None)
+            return Head(_parse_branch(name), None)
 
     def branches(self) -> tuple[str, ...]:
         """Return the names of the local branches, sorted."""
@@ -341,19 +340,19 @@ class GitReader(ObjectReader):
     def tip(self, branch: str) -> str | None:
         """Return the id of a local branch's commit, read again; None if it is unborn or a symbolic ref."""
         with self._lock:
-            return self._target(_HEADS + branch)
+            return self._read_target(_HEADS + branch)
 
     def commit_at(self, ref: str) -> str | None:
         """Return the commit of a ref of this full name, read again; None if it is missing or symbolic."""
         with self._lock:
-            return self._target(ref)
+            return self._read_target(ref)
 
     def other_tips(self, branch: str) -> frozenset[str]:
         """Return the ids that all refs but this branch hold, read again."""
         with self._lock:
             names = self._repo.listall_references()
-            found = {self._target(name) for name in names if name != _HEADS + branch}
-        return frozenset(id for id in found if id is not None)
+            targets = {self._read_target(name) for name in names if name != _HEADS + branch}
+        return frozenset(id for id in targets if id is not None)
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
         """Return the best common ancestors of two commits (git-merge-base), newest first; empty if unrelated.
@@ -428,15 +427,15 @@ class GitReader(ObjectReader):
                 return default
 
     def remotes(self) -> dict[str, str]:
-        """Return the URL of each remote of Git's settings, by name. It may hold a password."""
-        found: dict[str, str] = {}
+        """Return the URL of each remote of Git's settings, by name. A URL may contain a password."""
+        urls: dict[str, str] = {}
         with self._lock:
             for entry in self._repo.config:
                 section, _, rest = entry.name.partition(".")
                 name, _, last = rest.rpartition(".")
                 if (section, last) == ("remote", "url") and name and entry.value:
-                    found.setdefault(name, entry.value)
-        return found
+                    urls.setdefault(name, entry.value)
+        return urls
 
     def identity(self) -> tuple[str, str] | None:
         """Return the configured `user.name` and `user.email`, or None unless both are set."""
@@ -457,16 +456,16 @@ class GitReader(ObjectReader):
             return self.worktree
         folder = pygit2.Repository(str(self.common_dir)).workdir
         if folder and self.common_dir.name != ".git" and self.config("core.worktree") is None:
-            # Only the work tree knows its own path if the Git directory is separate, so it counts as
-            # missing from here.
+            # If the Git directory is separate, only the work tree records its own path. So the main work
+            # tree is treated as missing.
             return self.common_dir / "worktree"
         return Path(folder) if folder else None
 
-    def _target(self, name: str) -> str | None:
-        ref = self._ref(name)
+    def _read_target(self, name: str) -> str | None:
+        ref = self._look_up_ref(name)
         return None if ref is None or ref.type == ReferenceType.SYMBOLIC else str(ref.target)
 
-    def _ref(self, name: str) -> pygit2.Reference | None:
+    def _look_up_ref(self, name: str) -> pygit2.Reference | None:
         try:
             return self._repo.lookup_reference(name)
         except (KeyError, ValueError):

@@ -15,12 +15,12 @@ from pygit2.enums import ObjectType
 from workspace.errors import WorkspaceError
 from workspace.git.worktrees import find_common_dir, is_same_path
 
-# These change how files or configuration are read, in ways that libgit2 follows.
+# These change how files or configuration are read, in ways that libgit2 supports.
 _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"}
 
 
 class NotARepository(WorkspaceError):
-    """The path is not inside a Git repository."""
+    """A path that is not inside a Git repository."""
 
     code: ClassVar[str] = "NOT_A_REPOSITORY"
 
@@ -94,7 +94,7 @@ def describe_refusal(git_dir: Path) -> UnsupportedRepository:
 def describe_foreign_repository(
     path: Path, git_dir: Path, workdir: str | None
 ) -> UnsupportedRepository | None:
-    """Return the error for a repository, found from `path`, that refers to files of another one; else None.
+    """Return the error for a repository at `path` that refers to files of another repository, or None.
 
     The work tree must be the folder that contains `.git`, or be below it. If the user names the Git
     directory itself, the work tree may be anywhere, as Git allows. If `commondir` names another repository,
@@ -138,7 +138,7 @@ pygit2.settings.cache_max_size(16 << 20)
 
 
 class DamagedRepository(WorkspaceError):
-    """An object or a ref of the repository is missing or broken."""
+    """A missing or broken object or ref of the repository."""
 
     code: ClassVar[str] = "DAMAGED_REPO"
 

@@ -18,8 +18,8 @@ _MAY_READ_AND_WRITE = 0o060
 def is_group_shared(common_dir: Path) -> bool:
     """Return True if Git lets the group of a repository read and write it.
 
-    The values are those of git-config, "core.sharedRepository": a word, or octal permissions. Permissions by
-    which the group may only read do not share it with a writer. A value that Git refuses shares nothing.
+    The values are those of git-config, "core.sharedRepository": a word, or octal permissions. The result is
+    False if the group may only read, or if Git refuses the value.
     """
     try:
         status = os.stat(common_dir / "config")
@@ -30,7 +30,7 @@ def is_group_shared(common_dir: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _is_shared(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
-    """Read the setting again only if the repository's configuration is another file."""
+    """Return the cached result of `is_group_shared` for one `stamp` of the configuration file."""
     return is_shared_with_group(_read_setting(common_dir))
 
 
@@ -52,5 +52,5 @@ def _read_setting(common_dir: Path) -> str | None:
         value = pygit2.Repository(str(common_dir)).config["core.sharedRepository"]
     except (KeyError, ValueError, pygit2.GitError):
         return None
-    # A name without a value is true (git-config, "boolean"); the library gives None for it.
+    # A name without a value is true (git-config, "boolean"); pygit2 returns None for it.
     return "true" if value is None else str(value)

@@ -1,6 +1,6 @@
 """A repository opened for writing objects, with the conversion of files for its work trees.
 
-No ref is moved here. Also: staged and ignored files of a work tree, and the merge base of two commits.
+No ref is moved here. The module also reads staged and ignored files, and the merge base of two commits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ReadOnly(WorkspaceError):
-    """The workspace was opened for reading."""
+    """A write to a workspace that was opened for reading."""
 
     code = "READ_ONLY"
 
@@ -52,15 +52,15 @@ class GitStore(GitReader):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._stores: dict[Path, GitStore] = {}
-        self._rules = self._line_rules()
+        self._rules = self._read_line_rules()
         self._index: IndexFile | None = None
         self._recording = threading.local()
 
     @contextmanager
     def record_objects(self, *, durable: bool) -> Iterator[dict[str, bytes]]:
-        """Collect the objects that this thread writes during the block: their loose files, by id.
+        """Record the loose files of the objects that this thread writes during the block, by id.
 
-        Each of them gets a file of its own, even if a pack has the object: no ref may name that pack's copy,
+        Each object gets a loose file, even if a pack has the object. The copy in the pack may be unreachable,
         and then `git repack` removes it.
         """
         files: dict[str, bytes] = {}
@@ -94,7 +94,7 @@ class GitStore(GitReader):
                 with translate_write_errors():
                     return str(builder.write())
 
-            def data() -> bytes:
+            def encode() -> bytes:
                 entries = {entry.name: entry for entry in self.tree(tree)} if tree else {}
                 after = {**entries, **changes}
                 return objects.encode_tree(entry for entry in after.values() if entry is not None)
@@ -102,7 +102,7 @@ class GitStore(GitReader):
             id = repeat_while_pruned(write)
             if set_aside(self.common_dir, id):
                 repeat_while_pruned(write)
-            self._record(ObjectType.TREE, id, data)
+            self._record(ObjectType.TREE, id, encode)
             return id
 
     def put_commit(
@@ -113,7 +113,7 @@ class GitStore(GitReader):
         return self._write(ObjectType.COMMIT, data)
 
     def at(self, worktree: Worktree) -> GitStore:
-        """Return the same repository as seen from a work tree, whose attributes and settings count."""
+        """Return the same repository, opened with the attributes and settings of a work tree."""
         if worktree.git_dir == self.git_dir:
             return self
         with self._lock:
@@ -139,12 +139,12 @@ class GitStore(GitReader):
     def refresh(self) -> None:
         """Apply changed settings for line endings: libgit2 reads them once for a repository."""
         with self._lock:
-            rules = self._line_rules()
+            rules = self._read_line_rules()
             if rules != self._rules:
                 self._repo = open_repository(self._path)
                 self._rules = rules
 
-    def _line_rules(self) -> tuple[str | None, ...]:
+    def _read_line_rules(self) -> tuple[str | None, ...]:
         return tuple(
             self.config(f"core.{name}") for name in ("autocrlf", "eol", "safecrlf", "attributesFile")
         )
@@ -172,7 +172,7 @@ class GitStore(GitReader):
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_ODB) is None:
                 return objects.hash_blob(data)
-            # Text that has CR in the index is left alone, so the index must be the present one.
+            # libgit2 does not convert text with CR in the index, so the index must be up to date.
             self._repo.index.read(force=False)
             try:
                 return str(self._repo.hashfile(str(file), as_path=path))
@@ -187,14 +187,14 @@ class GitStore(GitReader):
                 self._repo.odb.write(kind, data)
 
         with self._lock:
-            # libgit2 takes an object that is there for written, also one that a loss of power left empty.
+            # libgit2 does not write an object that exists, even if a power loss left its file empty.
             set_aside(self.common_dir, id)
             repeat_while_pruned(write)
             self._record(kind, id, lambda: data)
         return id
 
     def _record(self, kind: ObjectType, id: str, data: Callable[[], bytes]) -> None:
-        """Add an object that was written to those of a recording, if one is under way."""
+        """Add a written object to the recording of this thread, if there is one."""
         files: dict[str, bytes] | None = getattr(self._recording, "files", None)
         if files is None:
             return
@@ -213,7 +213,7 @@ _fsync_users = 0
 def sync_written_objects(durable: bool = True) -> Iterator[None]:
     """Sync objects to disk as they are written, during the block.
 
-    libgit2 has one such switch for the process, so it stays on until the last durable writer has left.
+    libgit2 has one such switch for the process, so it stays on until the last durable writer has finished.
     """
     global _fsync_users
     if not durable:
@@ -232,7 +232,7 @@ def sync_written_objects(durable: bool = True) -> Iterator[None]:
 
 
 def read_staged_entries(git: GitReader) -> dict[str, TreeEntry]:
-    """Return the entries of Git's index by path; of one that is in conflict, the last version.
+    """Return the entries of Git's index by path; for a path in conflict, the last version.
 
     Raises DamagedRepository if the index cannot be read.
     """
@@ -252,11 +252,11 @@ def read_staged_entries(git: GitReader) -> dict[str, TreeEntry]:
 
 
 def is_ignored(git: GitReader, path: str) -> bool:
-    """Return True if Git ignores an untracked path; that of a folder ends with a slash (gitignore)."""
+    """Return True if Git ignores an untracked path; a folder's path ends with a slash (gitignore)."""
     with git._lock:
         try:
             return git._repo.path_is_ignored(path)
-        except (ValueError, pygit2.GitError):  # a name that no pattern can be held against
+        except (ValueError, pygit2.GitError):  # a name that cannot be compared with patterns
             return False
 
 
@@ -264,7 +264,7 @@ def find_merge_base(git: GitReader, one: str, other: str) -> str | None:
     """Return the best common ancestor of two commits (git-merge-base), or None."""
     with git._lock:
         try:
-            found = git._repo.merge_base(one, other)
+            base = git._repo.merge_base(one, other)
         except (KeyError, ValueError, pygit2.GitError):
             return None
-    return str(found) if found else None
+    return str(base) if base else None

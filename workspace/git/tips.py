@@ -16,7 +16,7 @@ _REMOTE = "origin/"
 
 
 class Tips:
-    """The tips of branches. Those of remotes are listed once, so an object is for one answer."""
+    """The tips of branches. Remote branches are listed once, so each response needs its own instance."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
@@ -28,10 +28,10 @@ class Tips:
         return None
 
     def list_fetched(self, branch: str) -> tuple[str, ...]:
-        """Return the different commits that remotes had the branch at, that of `origin` first."""
+        """Return the distinct commits of the branch on the remotes, the commit on `origin` first."""
         names = self._remote_names.get(branch, ())
-        found = (self._commit(f"refs/remotes/{name}") for name in names)
-        return tuple(dict.fromkeys(id for id in found if id is not None))
+        ids = (self._resolve_commit(f"refs/remotes/{name}") for name in names)
+        return tuple(dict.fromkeys(id for id in ids if id is not None))
 
     def find(self, branch: str) -> str | None:
         """Return the commit of a local branch, else that of a remote branch, as in a fresh clone."""
@@ -40,15 +40,15 @@ class Tips:
     @cached_property
     def _remote_names(self) -> dict[str, Sequence[str]]:
         """Return the remote branches by the local name they may have: `origin/topic/one` by `topic/one`."""
-        found: dict[str, list[str]] = {}
+        names_by_branch: dict[str, list[str]] = {}
         for name in self._git.ref_names():
-            found.setdefault(name.partition("/")[2], []).append(name)
+            names_by_branch.setdefault(name.partition("/")[2], []).append(name)
         return {
             branch: sorted(names, key=lambda name: (not name.startswith(_REMOTE), name))
-            for branch, names in found.items()
+            for branch, names in names_by_branch.items()
         }
 
-    def _commit(self, ref: str) -> str | None:
+    def _resolve_commit(self, ref: str) -> str | None:
         try:
             id = self._git.find_object(ref)
             kind, id = self._git.peel(id) if id is not None else ("", "")

@@ -13,7 +13,7 @@ from workspace.git.store import GitStore
 
 
 class PathBlocked(WorkspaceError):
-    """A path to be written, or a folder above it, is not a regular file or folder."""
+    """A path that cannot be written, because it or a folder above it is of another kind."""
 
     code: ClassVar[str] = "PATH_BLOCKED"
 
@@ -25,7 +25,7 @@ class PathBlocked(WorkspaceError):
 
 
 class WholeEntry(NamedTuple):
-    """The entry to place at a path, of any kind and mode: one of another tree; None clears the path."""
+    """An entry of any kind and mode to place at a path, such as one of another tree; None clears the path."""
 
     entry: TreeEntry | None
 
@@ -67,23 +67,29 @@ def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
 def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
     """Yield the paths at which two trees differ, with folders expanded; None means an empty tree.
 
-    Only folders whose ids differ are read, so the cost follows the change and not the size of the trees.
+    Only folders whose ids differ are read, so the cost depends on the change, not on the size of the trees.
     """
     stack = [("", old, new)] if old != new else []
     while stack:
         prefix, left, right = stack.pop()
-        one_side, other_side = git.compare_trees(left, right)
-        before = {entry.name: entry for entry in one_side}
-        after = {entry.name: entry for entry in other_side}
+        removed, added = git.compare_trees(left, right)
+        before = {entry.name: entry for entry in removed}
+        after = {entry.name: entry for entry in added}
         folders = []
         for name in sorted(before.keys() | after.keys()):
-            one, two = before.get(name), after.get(name)
-            if one == two:
+            old_entry, new_entry = before.get(name), after.get(name)
+            if old_entry == new_entry:
                 continue
-            below = (one.id if one and one.is_tree else None, two.id if two and two.is_tree else None)
-            if below[0] != below[1]:
-                folders.append((f"{prefix}{name}/", *below))
-            file = (one if one and not one.is_tree else None, two if two and not two.is_tree else None)
+            tree_ids = (
+                old_entry.id if old_entry and old_entry.is_tree else None,
+                new_entry.id if new_entry and new_entry.is_tree else None,
+            )
+            if tree_ids[0] != tree_ids[1]:
+                folders.append((f"{prefix}{name}/", *tree_ids))
+            file = (
+                old_entry if old_entry and not old_entry.is_tree else None,
+                new_entry if new_entry and not new_entry.is_tree else None,
+            )
             if file != (None, None):
                 yield TreeChange(prefix + name, *file)
         stack.extend(reversed(folders))
@@ -92,8 +98,8 @@ def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[Tre
 def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None]) -> str:
     """Write the tree that has these blobs at these paths (None removes one), and return its id.
 
-    An existing file has the same mode afterwards. Empty folders are removed. A missing file can be removed.
-    A `WholeEntry` replaces a file, a link or a submodule.
+    An existing file keeps its mode. Empty folders are removed. The removal of a missing file is ignored. A
+    `WholeEntry` replaces a file, a link or a submodule.
 
     Raises:
         PathBlocked: a link, a submodule or a folder is at the path of a file, or a file at that of a folder.
@@ -104,34 +110,34 @@ def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | 
 def _rewrite(
     store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None], prefix: str
 ) -> str | None:
-    here: dict[str, str | WholeEntry | None] = {}
-    below: dict[str, dict[str, str | WholeEntry | None]] = {}
+    own_changes: dict[str, str | WholeEntry | None] = {}
+    changes_by_folder: dict[str, dict[str, str | WholeEntry | None]] = {}
     for path, id in changes.items():
         name, slash, rest = path.partition("/")
         if slash:
-            below.setdefault(name, {})[rest] = id
+            changes_by_folder.setdefault(name, {})[rest] = id
         else:
-            here[name] = id
-    names = here.keys() | below.keys()
+            own_changes[name] = id
+    names = own_changes.keys() | changes_by_folder.keys()
     before = {name: store.entry(tree, name) if tree else None for name in names}
     after = dict(before)
-    # Removals come first, so that a file may give way to a folder of its name in one batch, and the reverse.
-    for name in [name for name, id in here.items() if _removes(id)]:
+    # Removals come first, so that one batch can replace a file by a folder of its name, and the reverse.
+    for name in [name for name, id in own_changes.items() if _is_removal(id)]:
         entry = after[name]
-        if entry is not None and (entry.is_blob or (here[name] is not None and not entry.is_tree)):
+        if entry is not None and (entry.is_blob or (own_changes[name] is not None and not entry.is_tree)):
             after[name] = None
         elif entry is not None and not entry.is_tree:
             raise PathBlocked(prefix + name, entry)
-    for name, inner in below.items():
+    for name, folder_changes in changes_by_folder.items():
         entry = after[name]
         if entry is not None and not entry.is_tree:
-            if all(map(_removes, inner.values())):
+            if all(map(_is_removal, folder_changes.values())):
                 continue
             raise PathBlocked(prefix + name, entry)
-        folder = _rewrite(store, entry.id if entry else None, inner, f"{prefix}{name}/")
+        folder = _rewrite(store, entry.id if entry else None, folder_changes, f"{prefix}{name}/")
         after[name] = TreeEntry(name, folder, TREE_MODE) if folder else None
-    for name, id in here.items():
-        if id is None or _removes(id):
+    for name, id in own_changes.items():
+        if id is None or _is_removal(id):
             continue
         entry = after[name]
         if entry is not None and (entry.is_tree or (isinstance(id, str) and not entry.is_blob)):
@@ -145,5 +151,5 @@ def _rewrite(
     return store.edit_tree(tree, after)
 
 
-def _removes(change: str | WholeEntry | None) -> bool:
+def _is_removal(change: str | WholeEntry | None) -> bool:
     return change is None or (isinstance(change, WholeEntry) and change.entry is None)

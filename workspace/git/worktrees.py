@@ -14,7 +14,7 @@ _HEADS = "refs/heads/"
 SYMBOLIC_DEPTH = 5
 """The maximum number of symbolic refs that Git follows in a chain."""
 
-# As Git's own wt-status.c looks for them.
+# The same files as in wt-status.c of Git.
 _OPERATIONS = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase or `git am`",
@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 class ForeignWorktree(WorkspaceError):
-    """A Git directory names a folder as its work tree, but the folder does not belong to its repository."""
+    """A folder that a Git directory names as its work tree, but that does not belong to its repository."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
@@ -53,21 +53,21 @@ def find_worktrees(branch: str, common_dir: Path, main: Path | None) -> tuple[Wo
     out, unless they are locked (git-worktree, "prunable").
 
     Raises:
-        ForeignWorktree: the folder of one of them is another repository's.
+        ForeignWorktree: a folder belongs to another repository.
     """
-    found = (
+    candidates = (
         find_worktree(git_dir, common_dir, main)
         for git_dir in list_git_dirs(common_dir)
         if _will_return_to(git_dir, branch, common_dir)
     )
-    return tuple(worktree for worktree in found if worktree is not None)
+    return tuple(worktree for worktree in candidates if worktree is not None)
 
 
 def find_worktree(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
-    """Return the work tree of a Git directory, whatever is checked out; None if it has none or it is missing.
+    """Return the work tree of a Git directory, on any branch; None if there is none, or if it is missing.
 
     Raises:
-        ForeignWorktree: the folder is another repository's.
+        ForeignWorktree: the folder belongs to another repository.
     """
     if git_dir == common_dir:
         if main is not None and main.is_dir() and not _is_main_worktree(main, common_dir):
@@ -91,7 +91,7 @@ def list_git_dirs(common_dir: Path) -> tuple[Path, ...]:
     """Return the Git directories of all work trees: the common one, and one for each linked work tree."""
     try:
         return common_dir, *sorted((common_dir / "worktrees").iterdir())
-    except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
+    except (FileNotFoundError, NotADirectoryError):  # Git removes the folder with the last linked work tree
         return (common_dir,)
 
 
@@ -101,7 +101,7 @@ def find_unfinished_operation(git_dir: Path) -> str | None:
 
 
 def find_common_dir(git_dir: Path) -> Path:
-    """Return the Git directory that a work tree's own Git directory shares with the others; often itself."""
+    """Return the Git directory that all work trees share; for the main work tree, `git_dir` itself."""
     pointer = read_line(git_dir / "commondir")
     return (git_dir / pointer).resolve() if pointer else git_dir
 
@@ -143,7 +143,7 @@ def _is_pointer_to(dot_git: Path, git_dir: Path) -> bool:
 def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
     """Return True if HEAD is a symbolic ref of a branch, directly or through other symbolic refs."""
     head = git_dir / "HEAD"
-    # As older Gits wrote it, and `core.preferSymlinkRefs` still does.
+    # Older versions of Git write HEAD as a symbolic link, and so does `core.preferSymlinkRefs`.
     line = f"ref: {os.readlink(head)}" if head.is_symlink() else read_line(head)
     for _ in range(SYMBOLIC_DEPTH):
         name = line.removeprefix("ref:").strip()
@@ -159,5 +159,7 @@ def _will_return_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
     """Return True if a work tree is on a branch, or will be after its rebase or bisection."""
     if _is_on(git_dir, branch, common_dir):
         return True
-    rebasing = (read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name"))
-    return _HEADS + branch in rebasing or read_line(git_dir / "BISECT_START") == branch
+    rebased_refs = (
+        read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name")
+    )
+    return _HEADS + branch in rebased_refs or read_line(git_dir / "BISECT_START") == branch

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_INTERVAL = 500
 _BYTES_PER_STEP = 3_000  # compared bytes that cost as much as one scanned commit
-_CACHED_VERSIONS = 4  # whose lines are cached
+_CACHED_VERSIONS = 4  # the number of versions whose lines are cached
 
 RequestedLines = dict[int, int]
 """The lines of the text by index, each with its index in a version."""
@@ -132,20 +132,20 @@ class Blame:
     def _attribute(self, point: HistoryPoint, requested: RequestedLines, *, is_boundary: bool) -> None:
         if not requested:
             return
-        commit, place = point
-        first = self._versions.line(place)
+        commit, text_range = point
+        first = self._versions.line(text_range)
         for line, version_line in requested.items():
             text = self._text[line]
             self._blamed_lines[line] = BlamedLine(
-                self._first_line + line, text, commit, place.path, first + version_line, is_boundary
+                self._first_line + line, text, commit, text_range.path, first + version_line, is_boundary
             )
 
-    def _read_lines(self, place: TextRange) -> Sequence[bytes]:
+    def _read_lines(self, text_range: TextRange) -> Sequence[bytes]:
         """Return the lines of a version; those of a parent are read again on its visit."""
-        if place not in self._lines_of_version:
-            text = self._versions.text(place) or b""
+        if text_range not in self._lines_of_version:
+            text = self._versions.text(text_range) or b""
             self._remaining_work -= len(text) // _BYTES_PER_STEP
             if len(self._lines_of_version) >= _CACHED_VERSIONS:
                 self._lines_of_version.pop(next(iter(self._lines_of_version)))
-            self._lines_of_version[place] = split_lines(text)
-        return self._lines_of_version[place]
+            self._lines_of_version[text_range] = split_lines(text)
+        return self._lines_of_version[text_range]

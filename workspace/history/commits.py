@@ -140,9 +140,9 @@ def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_el
     return CHANGED if old.key == new.key else MOVED
 
 
-def _find_title(place: TextRange, versions: Versions) -> str | None:
-    document = versions.document(place.path, place.blob or "")
-    section = document.section_by_key(place.key or "") if document else None
+def _find_title(text_range: TextRange, versions: Versions) -> str | None:
+    document = versions.document(text_range.path, text_range.blob or "")
+    section = document.section_by_key(text_range.key or "") if document else None
     return section.title if section else None
 
 
@@ -181,13 +181,13 @@ def describe_commit(commit: Commit) -> CommitInfo:
 DISCUSSION = "docyard/discussion"
 """The branch of the events of proposals (`workspace.proposals`); without it there are no proposals."""
 
-_MAX_COMMITS = 20_000  # that are scanned; older commits are not attributed
+_MAX_COMMITS = 20_000  # the maximum number of scanned commits; older ones are not attributed
 
 
 def attribute_to_proposals(
     changes: Sequence[CommitChange], git: GitReader, graph: Graph, tip: str
 ) -> tuple[CommitChange, ...]:
-    """Return the changes, each with the proposal of its commit; they were found backward from a tip."""
+    """Return the changes, each with the proposal of its commit; all were found backward from a tip."""
     unattributed = {change.commit for change in changes if change.proposal is None}
     if not unattributed or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
         return tuple(changes)

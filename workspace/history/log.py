@@ -41,7 +41,7 @@ _MAX_LISTED_COMMITS = 5
 
 
 class NoHistory(WorkspaceError):
-    """Raised for documents without history, such as those of an artifact."""
+    """An error for documents without history, such as those of an artifact."""
 
     code: ClassVar[str] = "NO_HISTORY"
 
@@ -97,7 +97,7 @@ class History:
     ) -> ChangePage:
         """Return the changes of a document, or of a section with its subsections, up to a snapshot's commit.
 
-        The search ends after `max_scanned` scanned commits; the same call again continues from there. The
+        The search ends after `max_scanned` scanned commits; a repeated call continues from there. The
         history of a removed document or section begins with its removal. A task's address means its section.
 
         Raises DocumentNotFound, SectionNotFound if the address never existed, AmbiguousAddress,
@@ -107,8 +107,8 @@ class History:
         if snapshot.commit is None:
             raise snapshot.not_found(path)
         self._graph.refresh()
-        place = self._find_range(snapshot, path, fragment)
-        trail, known_trails = self._find_trail(snapshot, place)
+        text_range = self._find_range(snapshot, path, fragment)
+        trail, known_trails = self._find_trail(snapshot, text_range)
         start_position = int(after) if after and after.isdecimal() else 0
         with trail.lock:
             while trail.seen < start_position and not trail.is_done:
@@ -119,7 +119,7 @@ class History:
             has_more = len(trail.found) > first + limit or not trail.is_done
             ended_early = has_more and len(page) < limit
             seen = page[-1].seen if len(page) == limit else trail.seen
-        if not page and not has_more and not first and not place.exists and not trail.unread:
+        if not page and not has_more and not first and not text_range.exists and not trail.unread:
             raise self._not_found_error(snapshot, path, fragment)
         entries = attribute_to_proposals(
             [item.change for item in page], self._git, self._graph, snapshot.commit
@@ -144,16 +144,16 @@ class History:
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded, NotADocument.
         """
         self._graph.refresh()
-        place = self._find_range(snapshot, path, fragment)
-        if snapshot.commit is None or not place.exists:
+        text_range = self._find_range(snapshot, path, fragment)
+        if snapshot.commit is None or not text_range.exists:
             raise self._not_found_error(snapshot, path, fragment)
         versions = self._make_versions(snapshot)
         blame = Blame(
             self._graph, versions, HistoryStepper(self._graph, versions, snapshot.config.is_document)
         )
-        start = HistoryPoint(snapshot.commit, place)
+        start = HistoryPoint(snapshot.commit, text_range)
         return self._blames.get(
-            (snapshot.commit, *place.address), blame.annotate, start, MAX_BLAMED_COMMITS, progress
+            (snapshot.commit, *text_range.address), blame.annotate, start, MAX_BLAMED_COMMITS, progress
         )
 
     def commit(self, id: str) -> CommitInfo:
@@ -189,12 +189,12 @@ class History:
     def _make_versions(self, snapshot: Snapshot) -> Versions:
         return Versions(self._git, self._read, self._cache, snapshot.config.limits.document_bytes)
 
-    def _find_trail(self, snapshot: Snapshot, place: TextRange) -> tuple[Trail, Mapping[str, Trail]]:
+    def _find_trail(self, snapshot: Snapshot, text_range: TextRange) -> tuple[Trail, Mapping[str, Trail]]:
         """Return the trail of a range, and the trails of its address that began at other commits."""
         assert snapshot.commit is not None
         # The results depend on which paths are documents, and on the size limit of a document.
         config = snapshot.config
-        trails_key = (*place.address, config.root, config.exclude, config.limits.document_bytes)
+        trails_key = (*text_range.address, config.root, config.exclude, config.limits.document_bytes)
         with self._lock:
             trails = self._trails.get(trails_key, dict)
             known_trails = dict(trails)
@@ -202,7 +202,7 @@ class History:
             if trail is None:
                 versions = self._make_versions(snapshot)
                 stepper = HistoryStepper(self._graph, versions, snapshot.config.is_document)
-                start = HistoryPoint(snapshot.commit, place)
+                start = HistoryPoint(snapshot.commit, text_range)
                 trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, stepper, start)
                 while len(trails) > _CACHED_STARTS:
                     trails.pop(next(iter(trails)))
@@ -216,8 +216,8 @@ class History:
                 "the clone is shallow, and older commits were not fetched; run: git fetch --unshallow"
             )
         elif trail.unread:
-            listed = ", ".join(id[:12] for id in trail.unread[:_MAX_LISTED_COMMITS])
-            notes.append(f"commits that cannot be read end the history: {listed}")
+            ids = ", ".join(id[:12] for id in trail.unread[:_MAX_LISTED_COMMITS])
+            notes.append(f"commits that cannot be read end the history: {ids}")
         if trail.versions.is_cut:
             size = f"{trail.versions.max_bytes:,}"
             notes.append(f"versions of over {size} bytes were not read; text from them is shown as created")

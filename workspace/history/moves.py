@@ -56,7 +56,7 @@ class Tracker:
         self._entries: dict[tuple[str, str], str | None] = {}
 
     def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
-        """Return the location in the tree `new` of one in `old`; None if it is missing or ambiguous."""
+        """Return the location in the tree `new` of a location in `old`; None if missing or ambiguous."""
         new_blob = self.blob(new, position.path)
         if new_blob is not None:
             if position.section is None or new_blob == self.blob(old, position.path):
@@ -96,10 +96,10 @@ class Tracker:
         """Return a version of a document; None if it cannot be read, or if the budget is used up."""
         key = (path, blob)
         if key not in self._documents:
-            self._documents[key] = self._read(path, blob)
+            self._documents[key] = self._read_document(path, blob)
         return self._documents[key]
 
-    def _read(self, path: str, blob: str) -> Document | None:
+    def _read_document(self, path: str, blob: str) -> Document | None:
         from workspace.document.document import Document
 
         self._remaining_bytes -= self._git.blob_size(blob)
@@ -130,11 +130,13 @@ class Tracker:
         text = read_comparable_text(position.document, position.section)
         if not text:
             return None
-        others = self._changed_documents(renames, text)
-        found = find_moved_section(position.document, position.section, others, Evidence.TEXT)
-        return SectionPosition(found[0].path, *found) if found else None
+        others = self._iterate_changed_documents(renames, text)
+        match = find_moved_section(position.document, position.section, others, Evidence.TEXT)
+        return SectionPosition(match[0].path, *match) if match else None
 
-    def _changed_documents(self, renames: Renames, text: bytes) -> Iterator[tuple[Document | None, Document]]:
+    def _iterate_changed_documents(
+        self, renames: Renames, text: bytes
+    ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents that contain a text, before and after."""
         others = {**{path: (None, blob) for path, blob in renames.added.items()}, **renames.changed}
         if len(others) > _MAX_OTHER_DOCUMENTS:
@@ -220,14 +222,14 @@ def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str
     for new, old in pairwise(states):
         try:
             renames = Renames(tip.git, old.tree, new.tree, tip.config.is_document)
-            found = {path: renames.find_new_path(path) for path in renames.removed}
+            new_paths = {path: renames.find_new_path(path) for path in renames.removed}
         except DamagedRepository:
             break
         current_paths |= {
-            path: current_paths.get(new_position, new_position) if new_position else ""
-            for path, new_position in found.items()
+            path: current_paths.get(new_path, new_path) if new_path else ""
+            for path, new_path in new_paths.items()
         }
-        for path in found:
+        for path in new_paths:
             moved.setdefault(path, current_paths[path])
     current_documents = tip.documents
     return {
@@ -238,7 +240,7 @@ def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str
 
 
 class _Search:
-    """One search along the states of a branch, newest first."""
+    """A search along the states of a branch, newest first."""
 
     def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[Node]) -> None:
         self._tip, self._states = tip, states
@@ -248,20 +250,22 @@ class _Search:
         origin = self._find_origin(path, fragment)
         if origin is None:
             return None
-        age, place = origin
-        # An alias or the slug of a heading may have named it: then it did not move, but lost that name.
-        lost_its_name = age > 0 and fragment is not None and place.address != (path, fragment)
+        age, position = origin
+        # If an alias or a slug was the address, the section did not move, but lost that name.
+        lost_its_name = age > 0 and fragment is not None and position.address != (path, fragment)
         moved = self._states[age - 1].id if lost_its_name else None
         for index in range(age - 1, -1, -1):
-            new_position = self._tracker.step(place, self._states[index + 1].tree, self._states[index].tree)
+            new_position = self._tracker.step(
+                position, self._states[index + 1].tree, self._states[index].tree
+            )
             if new_position is None:
                 return None
-            if new_position.address != place.address:
+            if new_position.address != position.address:
                 moved = self._states[index].id
-            place = new_position
-        if moved is None or place.path not in self._tip.documents:
+            position = new_position
+        if moved is None or position.path not in self._tip.documents:
             return None
-        return Move(*place.address, moved)
+        return Move(*position.address, moved)
 
     def _find_origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
         """Return the newest state in which an address existed: its age, and the location."""

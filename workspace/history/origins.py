@@ -1,11 +1,12 @@
-"""The origin of a text range in a parent commit: same place, renamed, in another document, or none.
+"""The origin of a text range in a parent commit: the same path, a renamed path, another document, or none.
 
 A new document has its origin in a removed one if `renames` matches them. A section is matched backward, also
 in other documents of the commit.
 
-An edit can add or remove a heading only by lines with the characters of headings, fences, quotes or HTML, or
-by the end of a list or a block of HTML around one. Both end at a blank line before a line that is not
-indented (CommonMark 0.31 §5.2, §4.6). So only the lines from the edit to there are checked, without a parse.
+An edit can add or remove a heading only by lines with the characters of headings, fences, quotes or HTML. Or
+it moves the end of a list or a block of HTML around a heading. Both end at a blank line before a line that is
+not indented (CommonMark 0.31 §5.2, §4.6). So only the lines from the edit to that blank line are checked,
+without a parse.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.history.places import Versions
 
-# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone ends lines,
-# which are not checked one by one.
+# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone is a line
+# end too, but lines are not checked one by one.
 _MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
 _BLOCK_END = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
 _CHUNK_BYTES = 1 << 12
@@ -132,7 +133,7 @@ class Origins:
         self._is_elsewhere = False
 
     def find(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
-        """Return the range in a parent's tree of one in a tree; the parent has `blob` at the same path."""
+        """Return the origin of a range of `tree` in the tree `parent`, which has `blob` at the same path."""
         self._work, self._is_elsewhere = 0, False
         origin = self._find_range(text_range, tree, parent, blob)
         return Origin(origin, self._work, self._is_elsewhere)
@@ -206,7 +207,7 @@ class Origins:
 
     def _match_section(self, text_range: TextRange, path: str, blob: str) -> TextRange | None:
         new, section = self._resolve_section(text_range)
-        old = self._document(path, blob)
+        old = self._read_document(path, blob)
         if new is None or section is None or old is None:
             return None
         origin = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
@@ -214,7 +215,7 @@ class Origins:
 
     def _resolve_section(self, text_range: TextRange) -> tuple[Document | None, Section | None]:
         """Return the section of a range; an edit next to it may have changed its key."""
-        document = self._document(text_range.path, text_range.blob or "")
+        document = self._read_document(text_range.path, text_range.blob or "")
         if document is None or text_range.key is None:
             return document, None
         section = document.section_at(text_range.start)
@@ -229,7 +230,7 @@ class Origins:
         document, section = self._resolve_section(text_range)
         if document is None or section is None or section.is_preamble:
             return None
-        others = self._changed_documents(renames, text_range.path)
+        others = self._iterate_changed_documents(renames, text_range.path)
         match = find_moved_section(document, section, others, Evidence.SIMILARITY)
         if match is None:
             return None
@@ -238,7 +239,9 @@ class Origins:
         blob = renames.removed[path] if path in renames.removed else renames.changed[path][0]
         return self._versions.make_range(path, blob, match[1])
 
-    def _changed_documents(self, renames: Renames, path: str) -> Iterator[tuple[Document | None, Document]]:
+    def _iterate_changed_documents(
+        self, renames: Renames, path: str
+    ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
         others: dict[str, tuple[str, str | None]] = {
             **{removed: (blob, None) for removed, blob in renames.removed.items()},
@@ -248,11 +251,11 @@ class Origins:
         if len(others) > _MAX_OTHER_DOCUMENTS:
             return
         for other, (before, after) in others.items():
-            old_document = self._document(other, before)
+            old_document = self._read_document(other, before)
             if old_document is not None:
-                yield (self._document(other, after) if after else None), old_document
+                yield (self._read_document(other, after) if after else None), old_document
 
-    def _document(self, path: str, blob: str) -> Document | None:
+    def _read_document(self, path: str, blob: str) -> Document | None:
         self._add_work(blob)
         return self._versions.document(path, blob)
 
@@ -288,7 +291,7 @@ def _may_contain_name(data: bytes, key: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _find_slug_words(key: str) -> tuple[re.Pattern[bytes], ...]:
-    """Return patterns of the ASCII words in the last part of a key; a slug may omit letters between two."""
+    """Return patterns of the ASCII words in the last part of a key; a slug omits marks between letters."""
     last = key.rpartition("/")[2][:_MAX_SLUG_LENGTH]
     words = [word for word in _WORD.findall(last) if not word.isdigit()]
     return tuple(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class TextRange(NamedTuple):
     """The tracked text: the bytes [start, end) of a blob at a path.
 
-    `key` is a section's, None for a document. A section includes its subsections, the preamble does not
-    include the sections. `blob` is None if the path did not exist; then its name is tracked.
+    `key` is the key of a section, None for a document. A section includes its subsections; the preamble does
+    not include the sections. `blob` is None if the path did not exist; then its name is tracked.
     """
 
     path: str
@@ -54,8 +54,8 @@ def make_absent_range(path: str, key: str | None, blob: str | None = None) -> Te
 class Versions:
     """The versions of documents, each read up to a limit of bytes. Safe in several threads.
 
-    `read` returns the bytes of a blob, None above its limit. `is_cut` is True if a version was too large and
-    was not read.
+    `read` returns the bytes of a blob, or None above its limit. `is_cut` is True if a version was too large
+    and was not read.
     """
 
     def __init__(self, git: GitReader, read: Read, cache: DocumentCache, max_bytes: int) -> None:
@@ -95,7 +95,7 @@ class Versions:
         return Lines(self.data(text_range.blob) or b"").line_at(text_range.start) + 1
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version, parsed; None if it is too large or not text."""
+        """Return a parsed version; None if it is too large or not text."""
         if self.git.blob_size(blob) > self.max_bytes:
             self.is_cut = True
             return None

@@ -43,7 +43,7 @@ class ParentState(NamedTuple):
 class HistoryStep(NamedTuple):
     """The change of a range by a commit.
 
-    `before` is None if the commit made no change. `parents` are the points from which to continue, `work` is
+    `before` is None if the commit made no change. `parents` are the points from which to continue. `work` is
     the cost of the step in scanned commits, and `unread` are the parents that could not be read.
     """
 
@@ -66,10 +66,10 @@ class HistoryStepper:
     ) -> tuple[HistoryPoint, int]:
         """Return the point before the next possible change of a document, and the number of skipped commits.
 
-        It also stops at a commit of `known`. Most of the time is spent here, so it compares only the ids of
-        blobs.
+        The walk also stops at a commit of `known`. Most of the time is spent here, so only the ids of blobs
+        are compared.
         """
-        commit, place = point
+        commit, text_range = point
         node, blob, skipped = self._graph.node, self._graph.blob, 0
         with suppress(DamagedRepository):
             commit_node = node(commit)
@@ -78,7 +78,7 @@ class HistoryStepper:
                     parent_node = node(parent)
                     if (
                         parent_node.tree == commit_node.tree
-                        or blob(parent_node.tree, place.path) == place.blob
+                        or blob(parent_node.tree, text_range.path) == text_range.blob
                     ):
                         commit, commit_node = parent, parent_node
                         break
@@ -87,17 +87,17 @@ class HistoryStepper:
                 skipped += 1
                 if commit in known:
                     break
-        return HistoryPoint(commit, place), skipped
+        return HistoryPoint(commit, text_range), skipped
 
     def step_back(self, point: HistoryPoint) -> HistoryStep:
         """Return the step back from a point; unreadable parts of the history are listed in its `unread`."""
-        commit, place = point
+        commit, text_range = point
         try:
             node = self._graph.node(commit)
         except DamagedRepository:
             return HistoryStep((), None, 1, (commit,))
         if not node.parents:
-            return HistoryStep((), self._make_creation(place), 1, ())
+            return HistoryStep((), self._make_creation(text_range), 1, ())
         skipped = self.skip_unchanged(point, 1)
         if skipped[1]:
             return HistoryStep((skipped[0],), None, 1, ())
@@ -106,32 +106,38 @@ class HistoryStepper:
         for parent in node.parents:
             try:
                 tree = self._graph.node(parent).tree
-                origin = self._origins.find(place, node.tree, tree, self._graph.blob(tree, place.path))
+                origin = self._origins.find(
+                    text_range, node.tree, tree, self._graph.blob(tree, text_range.path)
+                )
             except DamagedRepository:
                 unreadable.append(parent)
                 continue
             work += origin.work
-            if self._is_unchanged(origin.place, place):
+            if self._is_unchanged(origin.place, text_range):
                 return HistoryStep((HistoryPoint(parent, origin.place),), None, work, ())
             states.append(ParentState(parent, origin.place, origin.is_elsewhere))
-        return self._make_step(place, states, work, tuple(unreadable))
+        return self._make_step(text_range, states, work, tuple(unreadable))
 
     def _make_step(
-        self, place: TextRange, states: list[ParentState], work: int, unreadable: tuple[str, ...]
+        self, text_range: TextRange, states: list[ParentState], work: int, unreadable: tuple[str, ...]
     ) -> HistoryStep:
         if not states:
             return HistoryStep((), None, work, unreadable)
         equal_states = [
-            state for state in states if state.place.exists and self._has_same_text(state.place, place)
+            state for state in states if state.place.exists and self._has_same_text(state.place, text_range)
         ]
         relevant_states = equal_states[:1] or states
-        compared = next((state for state in relevant_states if state.place.exists), relevant_states[0])
+        compared_state = next((state for state in relevant_states if state.place.exists), relevant_states[0])
         parents = tuple(HistoryPoint(state.parent, state.place) for state in relevant_states if state.parent)
-        return HistoryStep(parents, compared, work, unreadable)
+        return HistoryStep(parents, compared_state, work, unreadable)
 
-    def _make_creation(self, place: TextRange) -> ParentState | None:
+    def _make_creation(self, text_range: TextRange) -> ParentState | None:
         """Return the state before the first commit, if the text exists: this commit created it."""
-        return ParentState(None, make_absent_range(place.path, place.key), False) if place.exists else None
+        return (
+            ParentState(None, make_absent_range(text_range.path, text_range.key), False)
+            if text_range.exists
+            else None
+        )
 
     def _is_unchanged(self, left: TextRange, right: TextRange) -> bool:
         """Return True if a range is unchanged: both absent, or the same address and text."""
@@ -180,8 +186,8 @@ class Frontier:
 
     def mark_visited(self, point: HistoryPoint) -> bool:
         """Mark a point as visited; return True if it is new."""
-        commit, place = point
-        key = (commit, place.path, place.key, place.start)
+        commit, text_range = point
+        key = (commit, text_range.path, text_range.key, text_range.start)
         if key in self._visited:
             return False
         self._visited.add(key)

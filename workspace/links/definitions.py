@@ -3,8 +3,8 @@
 A footnote's label begins with `^` (GFM's footnotes). `[^1]` is a use of it. `[^1]: text`, with the indented
 lines below, is its definition.
 
-Also: references and footnotes whose definition an operation removed. They are text now, or use another
-definition.
+`find_dangling_references` finds references and footnotes whose definition an operation removed. These are
+text now, or use another definition.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definiti
 
 
 def find_labels(document: Document) -> list[Label]:
-    """Return the labels of all definitions, including definitions after the first of a label."""
+    """Return the labels of all definitions, including repeated definitions of a label."""
     labels = [Label(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)]
-    for leaf in _read_texts(document, InlineKind.DEFINITION):
-        definition = read_definition(leaf.text)
+    for block in _read_texts(document, InlineKind.DEFINITION):
+        definition = read_definition(block.text)
         if definition is not None:
             label = definition[0]
-            start, end = leaf.offset(1), leaf.offset(len(label)) + 1
+            start, end = block.offset(1), block.offset(len(label)) + 1
             labels.append(Label(normalize_label(decode_utf8(label)), start, end))
     return labels
 
@@ -102,8 +102,8 @@ def find_uses(document: Document, labels: Collection[str]) -> list[LabelUse]:
     """Return the uses of some labels, including uses of labels that have no definition."""
     if not labels:
         return []
-    sought = frozenset(labels)
-    return [use for leaf in _read_texts(document) for use in _find_uses_in(leaf, sought)]
+    label_set = frozenset(labels)
+    return [use for block in _read_texts(document) for use in _find_uses_in(block, label_set)]
 
 
 def _make_definition(document: Document, link: Link, rules: LinkRules) -> Definition:
@@ -116,8 +116,8 @@ def _make_definition(document: Document, link: Link, rules: LinkRules) -> Defini
     return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meaning, link)
 
 
-def _find_uses_in(leaf: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
-    text = leaf.text
+def _find_uses_in(block: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
+    text = block.text
     definitions = {match.start(1) for match in _FOOTNOTE.finditer(text)}
     for first, last in find_inline_regions(text):
         for part in read_inline(text, first, last, labels):
@@ -128,7 +128,7 @@ def _find_uses_in(leaf: _InlineText, labels: Container[str]) -> Iterator[LabelUs
                 opening = text.rfind("[", part.start, opening)
             if opening in definitions:
                 continue
-            start, end = leaf.offset(opening), leaf.offset(part.end - 1) + 1
+            start, end = block.offset(opening), block.offset(part.end - 1) + 1
             is_alone = opening <= part.start + part.is_image and not part.label.startswith("^")
             yield LabelUse(part.label, end if is_alone else start, end)
 
@@ -136,18 +136,18 @@ def _find_uses_in(leaf: _InlineText, labels: Container[str]) -> Iterator[LabelUs
 def _read_footnotes(document: Document) -> Iterator[Definition]:
     """Yield the definitions of footnotes outside of lists and quotations."""
     lines, data = document.lines, document.data
-    for leaf in _read_texts(document):
-        matches = list(_FOOTNOTE.finditer(leaf.text))
+    for block in _read_texts(document):
+        matches = list(_FOOTNOTE.finditer(block.text))
         if not matches:
             continue
-        after = lines.line_at(leaf.offset(len(leaf.text.rstrip("\n")) - 1)) + 1
-        ends = [lines.line_at(leaf.offset(match.start(1))) for match in matches[1:]]
+        after = lines.line_at(block.offset(len(block.text.rstrip("\n")) - 1)) + 1
+        ends = [lines.line_at(block.offset(match.start(1))) for match in matches[1:]]
         for match, end in zip(matches, [*ends, _skip_continuation(document, after)], strict=True):
-            start = leaf.offset(match.start(1))
+            start = block.offset(match.start(1))
             line = lines.line_at(start)
             if data[lines.offset(line) : start].strip(b" ") or start - lines.offset(line) > 3:
                 continue
-            label_end = leaf.offset(match.end(1) - 1)
+            label_end = block.offset(match.end(1) - 1)
             stop = lines.offset(end - 1) + len(lines.line_bytes(end - 1))
             label = normalize_label(decode_utf8(match[1][1:-1]))
             words = b" ".join(data[label_end + 2 : stop].split())
@@ -171,14 +171,14 @@ def _skip_continuation(document: Document, line: int) -> int:
 
 def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_InlineText]:
     """Yield the inline text of each block of a kind."""
-    leaves, place = read_body_sources(document)
+    sources, place = read_body_sources(document)
 
-    def offset_in(leaf: InlineSource) -> Callable[[int], int]:
-        return lambda position: place(leaf.source_position(position))
+    def offset_in(source: InlineSource) -> Callable[[int], int]:
+        return lambda position: place(source.source_position(position))
 
-    for leaf in leaves:
-        if leaf.kind is kind:
-            yield _InlineText(leaf.text, offset_in(leaf))
+    for source in sources:
+        if source.kind is kind:
+            yield _InlineText(source.text, offset_in(source))
 
 
 _DEFINES = b"]:"
@@ -186,9 +186,9 @@ _FOOTNOTE_LABEL = b"[^"
 
 
 class DanglingReference(NamedTuple):
-    """An old reference without its definition, and its new position; `is_text` if it is no longer a link.
+    """An old reference without its definition, and its new position; `is_text` is True if it is text now.
 
-    The destination of a use of a footnote is its brackets.
+    The destination of a footnote's use is the text of its brackets.
     """
 
     link: Link
@@ -233,11 +233,11 @@ def _find_dangling_links(old: Document, after: Overlay, offset_map: OffsetMap) -
             }
             preserved_labels[document.path] = _find_preserved_labels(document, offset_map)
         new_link = new_links[document.path].get(position[1])
-        is_other = (
+        leads_elsewhere = (
             new_link is not None and new_link.destination != link.destination and document.path == old.path
         )
         # A second definition of the label may be effective now, and lead elsewhere.
-        if new_link is None or (is_other and link.label in preserved_labels[document.path]):
+        if new_link is None or (leads_elsewhere and link.label in preserved_labels[document.path]):
             yield DanglingReference(link, *position, is_text=new_link is None)
 
 
@@ -261,7 +261,7 @@ def _find_preserved_labels(document: Document, offset_map: OffsetMap) -> set[str
 
 
 def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Return True if one of some sorted spans contains a byte of [start, end)."""
+    """Return True if one of the sorted spans contains a byte of [start, end)."""
     index = bisect_left(spans, start + 1, key=lambda span: span[1])
     return index < len(spans) and spans[index][0] < end
 
@@ -295,7 +295,7 @@ def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> boo
     """Return True if the lines of some spans may contain a definition."""
     data, stop = old.data, 0
     for start, end in spans:
-        if end < stop:  # on a line that was checked
+        if end < stop:  # the line was already checked
             continue
         begin = max(stop, data.rfind(b"\n", stop, start) + 1)
         stop = data.find(b"\n", end)

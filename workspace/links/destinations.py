@@ -1,7 +1,8 @@
 """Formatting of destinations, in the style of the old destination.
 
-The style is: relative or from the root, `./`, an omitted ending, a folder in place of its index file, a slash
-at the end, the query, and percent escapes. Each formatted destination is resolved once more as a check.
+The style is the base (the document's folder or the root), `./`, an omitted ending, a slash at the end, the
+query, and percent escapes. A folder in place of its index file is also a part of the style. Each formatted
+destination is resolved once more as a check.
 
 `enclose_destination` adds the escapes that a destination needs between its marks.
 """
@@ -41,7 +42,7 @@ _IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
 def enclose_destination(destination: str, enclosure: Enclosure) -> str:
-    """Return a destination as it is written between its marks, so that reading it returns the destination.
+    """Return the text to write between a destination's marks, which is read as the destination.
 
     Only characters that cannot be escaped there (a space in `BARE`, a line break) are percent-encoded.
     """
@@ -110,8 +111,8 @@ def format_destination(
 ) -> bytes:
     """Return the bytes of a destination by which `link`, in the document `source`, leads to `target`.
 
-    `target.path` is the file or folder itself, `target.fragment` is decoded. `written` are the bytes of the
-    old destination; they are returned unchanged if they already lead to the target.
+    `target.path` is the file or folder itself, and `target.fragment` is decoded. `written` are the bytes of
+    the old destination; they are returned unchanged if they already lead to the target.
     """
     if written is not None and _leads_to(link, link.destination, source, target, tree):
         return written
@@ -119,7 +120,7 @@ def format_destination(
         from workspace.links.resolver import format_wiki_destination
 
         return format_wiki_destination(link, source, target, tree).encode()
-    candidates = list(_candidates(link, source, target, tree))
+    candidates = list(_list_candidates(link, source, target, tree))
     chosen = next(
         (text for text in candidates if _leads_to(link, text, source, target, tree)), candidates[-1]
     )
@@ -133,10 +134,10 @@ def _leads_to(link: Link, destination: str, source: str, target: Target, tree: F
     return (resolved.target.fragment or None) == (target.fragment or None)
 
 
-def _candidates(link: Link, source: str, target: Target, tree: FileTree) -> Iterator[str]:
+def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) -> Iterator[str]:
     """Yield the ways to write a destination, the most similar to the old one first.
 
-    The last one is always correct.
+    The last destination is always correct.
     """
     old = split_destination(link.destination)
     style = _read_style(old, link.enclosure)
@@ -183,8 +184,8 @@ def _read_style(old: DestinationParts, enclosure: Enclosure) -> _Style:
 def _format_path(path: str, source: str, tree: FileTree, style: _Style, *, is_folder: bool = False) -> str:
     """Return a path in a style.
 
-    It begins at the root if the style is absolute and `path` is below the root; else it is relative to the
-    source.
+    The path begins at the root if the style is absolute and `path` is below the root. Otherwise the path is
+    relative to the source.
     """
     root = tree.rules.root
     inside = path if not root else path.removeprefix(f"{root}/")
@@ -213,7 +214,7 @@ def make_relative_path(path: str, folder: str) -> str:
 
 
 def _format_fragment(old: DestinationParts, target: Target, style: _Style) -> str:
-    """Return the fragment with its `#`, unchanged if its decoded text is that of the target."""
+    """Return the fragment with its `#`, unchanged if its decoded text equals the target's fragment."""
     if target.fragment is None:
         return ""
     if old.fragment and unquote(old.fragment[1:]) == target.fragment:

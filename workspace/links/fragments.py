@@ -35,7 +35,7 @@ _NUMBERED = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 def make_github_slug(text: str) -> str:
     """Return the slug of a heading by the rule of the `github-slugger` package; "" for punctuation only."""
     slug = make_heading_slug(text)
-    # The slug of a word contains more than the appended letter; that of punctuation does not.
+    # The slug of a word contains more than the appended letter; the slug of punctuation does not.
     return "" if slug == EMPTY_SLUG and make_heading_slug(f"{text}x") == "x" else slug
 
 
@@ -46,7 +46,7 @@ def make_mkdocs_slug(text: str) -> str:
 
 
 class UnderscoredIds:
-    """Unique ids as Python-Markdown's `unique` makes them: `errors`, `errors_1`.
+    """A generator of unique ids as Python-Markdown's `unique` makes them: `errors`, `errors_1`.
 
     A name that ends in a number is counted up from it.
     """
@@ -78,11 +78,12 @@ def _increment(name: str) -> str:
 # Text at the end of a heading that Python-Markdown's `attr_list` reads as attributes.
 _ATTRIBUTES = re.compile(r"\{:?[^{}\n]+\}$")
 
-# Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
 
 # Anchors on lines of their own, which are part of the text of an underlined heading.
 _ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
+
+# Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _AT_ENDS = re.compile(r"[<&]|!\[|` | `")
 
 # An anchor in braces that every renderer without attribute lists shows as text.
@@ -90,7 +91,7 @@ _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 
 
 class LinkedHeading(NamedTuple):
-    """A heading at any depth: the byte of its line, its inline Markdown, and that without its anchor.
+    """A heading at any depth: the byte of its line, its inline Markdown, and the Markdown without its anchor.
 
     Only attribute lists and an anchor in angle brackets are removed from `words`, because no renderer shows
     HTML. `text` is the rendered text of the words, or None if only a parser can find it; spaces next to tags
@@ -133,17 +134,17 @@ def _make_heading(offset: int, source: str, text: HeadingText, title: str | None
 
 def _restore_spaces(title: str, words: str) -> str | None:
     """Return a title with the spaces next to its tags; None if only a parser can find them."""
-    bare = _ANCHOR_TAGS.sub("", words) if "<" in words else words
-    if _AT_ENDS.search(bare):
+    visible_words = _ANCHOR_TAGS.sub("", words) if "<" in words else words
+    if _AT_ENDS.search(visible_words):
         return None
-    start, end = len(bare) - len(bare.lstrip()), len(bare.rstrip())
-    return bare[:start] + title + bare[end:]
+    start, end = len(visible_words) - len(visible_words.lstrip()), len(visible_words.rstrip())
+    return visible_words[:start] + title + visible_words[end:]
 
 
 def derive_fragments(
     headings: Sequence[LinkedHeading], dialect: Dialect, written: set[str]
 ) -> Iterable[tuple[str, int]]:
-    """Return the fragments that the dialect's renderer makes of headings, each with its byte.
+    """Return the fragments that the dialect's renderer makes of headings, each with its byte offset.
 
     `written` are the names that authors gave to positions in the document.
     """
@@ -151,7 +152,7 @@ def derive_fragments(
         case Dialect.GITHUB:
             return _derive_github_fragments(headings)
         case Dialect.DOCUSAURUS:
-            # @docusaurus/mdx-loader, `remark/headings`: a heading with an id of its own takes no number.
+            # @docusaurus/mdx-loader, `remark/headings`: a heading with an explicit id takes no number.
             own_names = [(_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings]
             named = [(name, heading.offset) for name, heading in own_names if name]
             return [*named, *_derive_github_fragments([heading for name, heading in own_names if not name])]
@@ -160,15 +161,15 @@ def derive_fragments(
 
 
 def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    """Return the fragments that GitHub makes, which shows an anchor in braces as text of the heading."""
+    """Return GitHub's fragments of headings, where an anchor in braces is text of the heading."""
     if not any(heading.is_anchored for heading in headings):
         return ()
     return _derive_github_fragments(
-        [heading._replace(words=heading.source, text=_text_with_braces(heading)) for heading in headings]
+        [heading._replace(words=heading.source, text=_render_with_braces(heading)) for heading in headings]
     )
 
 
-def _text_with_braces(heading: LinkedHeading) -> str | None:
+def _render_with_braces(heading: LinkedHeading) -> str | None:
     """Return a heading's rendered text with its anchor; None if only a parser can find it."""
     braces = heading.source.removeprefix(heading.words)
     is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
@@ -225,10 +226,10 @@ def _render_text(heading: LinkedHeading) -> str:
 # GitHub adds this prefix to every id of a document, and resolves ids with and without it.
 _USER_CONTENT = "user-content-"
 
-# The URL Fragment Text Directives draft: the rest is text to search for, not a name.
+# The URL Fragment Text Directives draft: the text after this mark is a search text, not a name.
 _DIRECTIVE = ":~:"
 
-# Without `[^`, `id=` or `name=` a document has no names except those of its headings. The expression begins
+# Without `[^`, `id=` or `name=` a document has only the names of its headings. The expression begins
 # with the rarest letter of each and looks back at the others, so that it is tried at these letters only.
 _MAY_BE_NAMED = re.compile(
     rb"[\[dDmM](?:(?<=\[)\^|(?<=[iI][dD])[ \t\r\n]*=|(?<=[nN][aA][mM])[eE][ \t\r\n]*=)"
@@ -247,7 +248,7 @@ class FragmentTarget(NamedTuple):
 
 
 TOP = "top"
-"""HTML §7.4.6.3: leads to the top in any letter case, unless the document defines this name."""
+"""The fragment of a document's top (HTML §7.4.6.3), in any letter case, unless the document defines it."""
 
 DOCUMENT = FragmentTarget(0, None)
 """The document itself: the target of its empty fragment, of `top` and of `_preamble`."""
@@ -259,7 +260,7 @@ def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTar
 
 
 def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
-    """Return the target of a decoded fragment, whose letter case counts; None if there is none."""
+    """Return the target of a decoded fragment, whose letter case counts; None if it has no target."""
     name = fragment.partition(_DIRECTIVE)[0]
     target = names.get(name)
     if target is None and name.startswith(_USER_CONTENT):
@@ -268,7 +269,7 @@ def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentT
 
 
 def choose_name(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """Return the best name of an offset: the one that a link used, else the author's, else any other."""
+    """Return the best name of an offset: the name that a link used, else the author's, else any other."""
     names = find_names(document, dialect)
     if fragment is not None and (target := find_target(names, fragment)) and target.offset == offset:
         return fragment
@@ -281,7 +282,7 @@ def choose_name(document: Document, offset: int, fragment: str | None, dialect: 
 
 
 def choose_document_name(document: Document, fragment: str, dialect: Dialect) -> str:
-    """Return a name of the full document: the one that a link used, unless a section has it now."""
+    """Return a name of the full document: the name that a link used, unless a section has it now."""
     names = find_names(document, dialect)
     candidates = (name for name in (fragment, TOP, PREAMBLE) if find_target(names, name) == DOCUMENT)
     return next(candidates, "")
@@ -290,36 +291,36 @@ def choose_document_name(document: Document, fragment: str, dialect: Dialect) ->
 def _collect_names(document: Document, dialect: Dialect) -> dict[str, FragmentTarget]:
     starts = [section.start for section in document.sections]
 
-    def target_at(offset: int) -> FragmentTarget:
+    def make_target_at(offset: int) -> FragmentTarget:
         return FragmentTarget(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
 
     explicit = sorted(_find_explicit_names(document), key=lambda item: item[1])
     headings = read_linked_headings(document)
-    written = {name for name, _ in explicit}
+    author_names = {name for name, _ in explicit}
     names: dict[str, FragmentTarget] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
-    for name, offset in (*explicit, *derive_fragments(headings, dialect, written)):
+    for name, offset in (*explicit, *derive_fragments(headings, dialect, author_names)):
         if name not in names:
-            names[name] = target_at(offset)
+            names[name] = make_target_at(offset)
     for section in document.sections:
-        names.setdefault(section.address, _target_of(section))
+        names.setdefault(section.address, _make_target(section))
     if dialect is Dialect.GITHUB:
         for name, offset in derive_brace_fragments(headings):
             if name not in names:
-                names[name] = target_at(offset)
+                names[name] = make_target_at(offset)
     for name, sections in document.earlier_names.items():
         if len(sections) == 1:
-            names.setdefault(name, _target_of(sections[0]))
+            names.setdefault(name, _make_target(sections[0]))
     return names
 
 
-def _target_of(section: Section) -> FragmentTarget:
+def _make_target(section: Section) -> FragmentTarget:
     return FragmentTarget(section.heading_start, section.position)
 
 
 def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
-    """Yield the names that an author wrote, each with its byte.
+    """Yield the names that an author wrote, each with its byte offset.
 
-    A name in or above a heading has the byte of that heading.
+    A name in or above a heading has the offset of that heading.
     """
     sections_by_name: dict[str, list[Section]] = {}
     for section in document.sections:
@@ -331,10 +332,10 @@ def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
     for anchor in read_cached_links(document).anchors:
         # The sections are in document order, and many may have the same name.
         sections = sections_by_name.get(anchor.name, [])
-        above = bisect_right(sections, anchor.offset, key=_start) - 1
+        above = bisect_right(sections, anchor.offset, key=_get_start) - 1
         if above < 0 or anchor.offset >= sections[above].body:
             yield anchor.name, anchor.offset
 
 
-def _start(section: Section) -> int:
+def _get_start(section: Section) -> int:
     return section.start

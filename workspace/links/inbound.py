@@ -1,10 +1,10 @@
 """Search for documents that may link to a path, before it is moved, renamed or removed.
 
-A document that is returned without need costs a moment; one that is missed keeps a broken link. So every
+A document that is returned without need only costs time, but a missed document keeps a broken link. So every
 result is a superset of the documents that link to the path.
 
-`AffectedPaths` are the paths that an operation may change for links. It is computed after every edit, so it
-returns nothing quickly if no name in the document can have changed.
+`AffectedPaths` are the paths whose links an operation may change. They are computed after every edit, so the
+result is empty after a quick check if no name in the document can have changed.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  #
 _BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
 _BREAK_IN_MARKDOWN = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
 _SECOND_CHARACTERS = frozenset(text[1] for text in html5.values() if len(text) == 2)
-"""The second characters of entities of two characters; no entity of their own exists for these."""
+"""The second characters of entities of two characters; no entity stands for such a character alone."""
 
 _SLASH = rb"(?:\\?/|%2f|&sol;)"
 _DOT = rb"(?:\\?\.|%2e|&period;)"
 
-# The text that may precede a destination: its opening mark (in a quotation also on the line before), or the
-# end of an entity or of a space of another script. Before a name in a destination also a slash or the end of
-# an escape.
+# The text that may precede a destination: its opening mark, or the end of an entity or of a non-ASCII space.
+# In a quotation the opening mark may be on the line before. A slash or the end of an escape may also precede
+# a name in a destination.
 _OPENING = rb"[(<\"'=:|\[][\s>]*|[;\x80-\xff]"
 _BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
 _OPENED = re.compile(_BEFORE + rb"\Z")
 _MAX_LOOKBEHIND = 200  # bytes
 
-# The text that may follow a complete destination: its closing mark, or an escape of that.
+# The text that may follow a complete destination: its closing mark, or an escape of this mark.
 _END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
 _AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _END
 
-# A destination that consists of dots, or ends in them, leads to a folder without its name. So does an escaped
-# slash, and a single slash leads to the root.
+# A destination that consists of dots, or ends in them, leads to a folder without its name. An escaped slash
+# does so too, and a single slash leads to the root.
 _DOTS = re.compile(_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _END)
 _ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
 
@@ -83,9 +83,9 @@ class Inbound(Protocol):
 
 
 class ScannedInbound:
-    """Search for the paths' names in the bytes of every document, without an index.
+    """A source that searches the bytes of every document for the paths' names, without an index.
 
-    It reads each document once, some 100 MB a second. A document that Git cannot read is skipped. A document
+    It reads each document once, about 100 MB a second. A document that Git cannot read is skipped. A document
     above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
@@ -118,9 +118,9 @@ class LinkPattern(NamedTuple):
     """The text that every link to a path contains, in any spelling.
 
     `names` are the file's name without its ending and, if the file is the index of its folder, the folder's
-    name. Each is a run of letters, which is searched first (empty if there is none), and the pattern of the
-    full name. The pattern begins with the letters where the name does, because they are found much faster
-    than the text before them.
+    name. Each is a pair: the name's longest run of letters (empty if it has none), and the pattern of the
+    full name. The letters are searched first. The pattern begins with the name itself, because a search for
+    letters is much faster than a search for the text before them.
 
     Links may lead to `folder` by dots, and by a single slash if `is_root`.
     """
@@ -135,9 +135,9 @@ class LinkPattern(NamedTuple):
         parent, _, name = path.rstrip("/").rpartition("/")
         stem = _ENDING.sub("", name) or name
         folder = parent if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == name else None
-        names = [] if folder == path.rstrip("/") else [*_name_patterns(stem, _AFTER_FILE)]
+        names = [] if folder == path.rstrip("/") else [*_make_name_patterns(stem, _AFTER_FILE)]
         if folder:
-            names += _name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
+            names += _make_name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
         return cls(tuple(names), folder, folder is not None and folder == root.strip("/"))
 
     def is_passed(self, path: str, lowered: bytes) -> bool:
@@ -169,7 +169,7 @@ def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: b
 
 
 def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
-    """Return True if a name occurs after text that may precede one."""
+    """Return True if a name occurs after text that may precede a name."""
     match = pattern.search(lowered)
     while match:
         start = match.start()
@@ -191,16 +191,16 @@ def _hides_letters(lowered: bytes) -> bool:
     return b"\t" in lowered and _BREAK_IN_MARKDOWN.search(lowered) is not None
 
 
-def _name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
-    """Yield the patterns of a name as it is written, and as wiki links compare it (case-folded)."""
+def _make_name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
+    """Yield the patterns of a name in lower case, and case-folded as in the comparison of wiki links."""
     plain = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
     for form in dict.fromkeys((plain, name.casefold())):
         letters = max(_LETTERS.findall(form), key=len, default="").encode()
-        pattern = b"".join(map(_character_pattern, form))
+        pattern = b"".join(map(_make_character_pattern, form))
         yield letters, re.compile(pattern + after)
 
 
-def _character_pattern(character: str) -> bytes:
+def _make_character_pattern(character: str) -> bytes:
     """Return a pattern of the ways to write a character in a destination, in lower case."""
     if character.isascii() and character.isalnum():
         return character.encode()
@@ -237,7 +237,7 @@ class AffectedPaths(NamedTuple):
             new_path = offset_map.document(path)
             try:
                 old = before.find(path)
-            except LimitExceeded:  # such a document is only removed
+            except LimitExceeded:  # an operation can only remove such a document
                 old, existed = None, True
             else:
                 existed = old is not None
@@ -245,12 +245,12 @@ class AffectedPaths(NamedTuple):
                 paths.update(_find_shadowed_paths(before, new_path, rules))
             if existed and new_path != path:
                 paths.add(path)
-                tree = tree or _file_tree(after)
+                tree = tree or _make_file_tree(after)
                 vanished |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
             elif old is not None and _may_rename(old, after.document(path), offset_map, rules):
                 paths.add(path)
         return cls(
-            frozenset(paths.union(vanished)), vanished, _affected_spellings(paths.union(vanished)), rules
+            frozenset(paths.union(vanished)), vanished, _list_affected_spellings(paths.union(vanished)), rules
         )
 
     def may_mean(self, link: Link, source: str) -> bool:
@@ -265,15 +265,18 @@ def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: Link
     """Return True if an edit of a document may have removed a name, or changed its target."""
     if len(old.sections) == len(new.sections) and all(
         _has_same_names(
-            one, other, offset_map.place(old.path, one.heading_start) == (new.path, other.heading_start)
+            old_section,
+            new_section,
+            offset_map.place(old.path, old_section.heading_start) == (new.path, new_section.heading_start),
         )
         and (
-            old.source(one) == new.source(other) or not _may_define_name(old.source(one) + new.source(other))
+            old.source(old_section) == new.source(new_section)
+            or not _may_define_name(old.source(old_section) + new.source(new_section))
         )
-        for one, other in zip(old.sections, new.sections, strict=True)
+        for old_section, new_section in zip(old.sections, new.sections, strict=True)
     ):
         return False
-    # Imported late because this imports the parser, which most edits do not need.
+    # Imported late because the module imports the parser, which most edits do not need.
     from workspace.links.fragments import DOCUMENT, TOP, find_names, find_target
 
     names = find_names(new, rules.dialect)
@@ -310,7 +313,7 @@ def _may_define_name(text: bytes) -> bool:
     return may_have_nested_headings(text)
 
 
-def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
+def _list_affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
     """Return the paths, the paths without their endings, and the folders of which they may be indexes."""
     spellings: set[str | None] = set()
     for path in paths:
@@ -322,8 +325,8 @@ def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
     return frozenset(spellings)
 
 
-def _file_tree(after: Overlay) -> OverlayFileTree:
-    # Imported late because this imports the resolver, which most edits do not need.
+def _make_file_tree(after: Overlay) -> OverlayFileTree:
+    # Imported late because the module imports the resolver, which most edits do not need.
     from workspace.links.world import OverlayFileTree
 
     return OverlayFileTree(after)
@@ -337,26 +340,26 @@ def _find_vanished_folders(tree: OverlayFileTree, path: str) -> Iterator[str]:
         folder = folder.rpartition("/")[0]
 
 
-def _find_shadowed_paths(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
-    """Yield the documents that links may no longer refer to because a document was added at `new`."""
+def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> Iterator[str]:
+    """Yield the documents that links may no longer refer to because a document was added at `new_path`."""
     from workspace.links.world import OverlayFileTree
 
     tree = OverlayFileTree(before)
-    folder, _, name = new.rpartition("/")
+    folder, _, name = new_path.rpartition("/")
     candidates: list[str] = []
-    if new in list_index_paths(folder, rules):
+    if new_path in list_index_paths(folder, rules):
         candidates += list_index_paths(folder, rules)
         if rules.omits_endings and folder:
             candidates += (folder + suffix for suffix in list_omittable_suffixes(rules))
     if rules.omits_endings:
-        stem = strip_suffix(new)
+        stem = strip_suffix(new_path)
         candidates += (
             stem,
             *(stem + suffix for suffix in list_omittable_suffixes(rules)),
             *list_index_paths(stem, rules),
         )
     for path in dict.fromkeys(candidates):
-        if path != new and tree.exists(path):
+        if path != new_path and tree.exists(path):
             yield path
     if rules.wiki:
         yield from tree.stems.get(strip_suffix(name).lower(), ())

@@ -47,7 +47,7 @@ class ParsedDestination(NamedTuple):
 
 
 def read_destination(text: str, start: int, end: int) -> ParsedDestination | None:
-    """Return the destination at a position, which must not be white space; None if there is none."""
+    """Return the destination at a position, which must not be white space; None without a destination."""
     if text.startswith("<", start, end):
         match = _ANGLE.match(text, start, end)
         return ParsedDestination(*match.span(1), Enclosure.ANGLE, match.end()) if match else None
@@ -68,24 +68,28 @@ def read_destination(text: str, start: int, end: int) -> ParsedDestination | Non
 
 
 def read_parentheses(text: str, start: int, end: int) -> ParsedDestination | None:
-    """Return the content of the parentheses at a position; None if they are not those of an inline link."""
+    """Return the content of the parentheses at a position; None if an inline link cannot have them."""
     plain = _PLAIN.match(text, start, end)
     if plain:
         return ParsedDestination(*plain.span(1), Enclosure.BARE, plain.end())
     begin = _skip_spaces(text, start + 1, end)
-    found = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
-    if found.next_position == begin and text.startswith("<", begin, end):
+    destination = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
+    if destination.next_position == begin and text.startswith("<", begin, end):
         return None
-    next_position = _skip_spaces(text, found.next_position, end)
-    if next_position > found.next_position > begin and (title := _TITLE.match(text, next_position, end)):
+    next_position = _skip_spaces(text, destination.next_position, end)
+    if next_position > destination.next_position > begin and (
+        title := _TITLE.match(text, next_position, end)
+    ):
         next_position = _skip_spaces(text, title.end(), end)
     return (
-        found._replace(next_position=next_position + 1) if text.startswith(")", next_position, end) else None
+        destination._replace(next_position=next_position + 1)
+        if text.startswith(")", next_position, end)
+        else None
     )
 
 
 def read_label(text: str, start: int, end: int) -> str | None:
-    """Return the link label in the brackets at a position, as it is written; None if there is none."""
+    """Return the link label in the brackets at a position, as it is written; None without such brackets."""
     match = _LABEL.match(text, start, end)
     return match[1] if match else None
 
@@ -95,8 +99,8 @@ def read_definition(text: str) -> tuple[str, ParsedDestination] | None:
     label = read_label(text, 0, len(text))
     if label is None:
         return None
-    found = read_destination(text, _skip_spaces(text, len(label) + 3, len(text)), len(text))
-    return (label, found) if found else None
+    destination = read_destination(text, _skip_spaces(text, len(label) + 3, len(text)), len(text))
+    return (label, destination) if destination else None
 
 
 def _skip_spaces(text: str, start: int, end: int) -> int:
@@ -170,7 +174,7 @@ _TICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
 
-# Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the least distance between them.
+# Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the minimum distance between them.
 _OTHER_HTML = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
 _SHORT_COMMENT = re.compile(r"<!---?>")
 
@@ -192,13 +196,13 @@ def read_inline(
 ) -> list[LinkSpan | NameSpan]:
     """Return the links and HTML names of a range [start, end) of a text, ordered by their ends.
 
-    `labels` are those of the document's definitions, normalized; `wiki` turns on `[[links]]`.
+    `labels` are the normalized labels of the document's definitions; `wiki` turns on `[[links]]`.
     """
     return _InlineReader(text, start, end, labels, wiki).read()
 
 
 class _InlineReader:
-    """One pass over a text: each mark is read once, and each missing end is searched for once."""
+    """A single pass over a text: it reads each mark once, and searches for each missing end once."""
 
     __slots__ = (
         "_end",
@@ -311,10 +315,10 @@ class _InlineReader:
     def _read_inline_link(self, opener: _Opener, position: int) -> LinkSpan | None:
         if not self._text.startswith("(", position + 1, self._end):
             return None
-        found = read_parentheses(self._text, position + 1, self._end)
-        if found is None:
+        destination = read_parentheses(self._text, position + 1, self._end)
+        if destination is None:
             return None
-        start, end, enclosure, next_position = found
+        start, end, enclosure, next_position = destination
         return LinkSpan(LinkKind.INLINE, opener.is_image, opener.start, next_position, start, end, enclosure)
 
     def _read_reference(self, opener: _Opener, position: int) -> LinkSpan | None:

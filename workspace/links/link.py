@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class LinkKind(StrEnum):
-    """The syntax of a link; a `reference` has no destination of its own, its `definition` has it."""
+    """The syntax of a link; a `reference` takes its destination from its `definition`."""
 
     INLINE = "inline"  # [text](destination "title"), ![alt](destination)
     REFERENCE = "reference"  # [text][label], [label][], [label], and images of these forms
@@ -51,8 +51,8 @@ class Enclosure(StrEnum):
 class Link(NamedTuple):
     """A link. Offsets are bytes of the document.
 
-    [start, end) is the whole construct. [destination_start, destination_end) is the destination as it is
-    written, without its enclosing marks; it is empty in a `reference`, whose destination is in its
+    [start, end) is the full construct. [destination_start, destination_end) is the destination as it is
+    written, without its enclosing marks. The range is empty in a `reference`, whose destination is in its
     definition.
 
     `destination` is the decoded destination (of the definition, in a `reference`): backslashes and entities
@@ -93,7 +93,9 @@ _REPLACEMENT = "\ufffd"
 _FIRST_LETTER = 0x3400
 
 # CommonMark §2.3: a NUL is read as a replacement character.
-_DECODED = _REPLACEMENT + "".join(chr(i if i < 0x80 else _FIRST_LETTER + i) for i in range(1, 0x100))
+_DECODED = _REPLACEMENT + "".join(
+    chr(code if code < 0x80 else _FIRST_LETTER + code) for code in range(1, 0x100)
+)
 _ENCODED: dict[int, int | bytes] = {ord(character): byte for byte, character in enumerate(_DECODED)}
 _ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
@@ -181,7 +183,7 @@ def read_body(document: Document) -> DocumentBody:
     if len(text) == len(source):
         return DocumentBody(text, lambda position: position + begin)
     first, lines = document.front_matter_lines, document.lines
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(position: int) -> int:
         line = bisect_right(starts, position) - 1
@@ -191,7 +193,7 @@ def read_body(document: Document) -> DocumentBody:
 
 
 class BodySources(NamedTuple):
-    """The inline sources of a document's body, in order, and the map from its characters to bytes."""
+    """The inline sources of a document's body, in order, and the map from the body's characters to bytes."""
 
     sources: Sequence[InlineSource]
     place: Callable[[int], int]
@@ -216,4 +218,4 @@ _MAX_DISPLAYED = 200
 def display_destination(destination: str) -> str:
     """Return a destination for a message: on one line, at most 200 characters, invisible ones escaped."""
     text = destination if len(destination) <= _MAX_DISPLAYED else destination[:_MAX_DISPLAYED] + "…"
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

@@ -1,7 +1,7 @@
 """Offset maps: the bytes that an operation preserved, and their new positions.
 
 A link refers to a document or to an offset in one, such as the line of a heading. The operation that moves
-bytes returns their new positions, so that the link's target is found again after it was renamed.
+bytes returns their new positions, so that the link's target is found after a move or a rename.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONE: Mapping[Offset, Offset] = MappingProxyType({})
 
 
 class PreservedSpan(NamedTuple):
-    """Bytes [old_start, old_end) of a document that an operation preserved, and their new position."""
+    """A span of bytes [old_start, old_end) that an operation preserved, and its new position."""
 
     old_path: str
     old_start: int
@@ -39,9 +39,9 @@ class PreservedSpan(NamedTuple):
 class OffsetMap:
     """The bytes that one operation preserved in the documents it changed; all others are unchanged.
 
-    `pieces` are unordered; pieces of one document do not overlap, neither their old nor their new ranges.
+    `pieces` are unordered. The old ranges of the pieces of one document do not overlap, nor do the new ones.
     `renamed` maps the old offset of a rewritten heading's line to the new one, if it is still the same
-    heading. `documents` maps the old path of each document to the new one, or to None if it was removed; a
+    heading. `documents` maps the old path of each document to the new one, or to None if it was removed. A
     document that is only in `pieces` has its old path. `copies` are destinations of links that were copied to
     other positions, where they must lead to the same targets.
     """
@@ -63,14 +63,16 @@ class OffsetMap:
         path = document.path
         target = path if new_path is None else new_path
         pieces: list[PreservedSpan] = []
-        position = growth = 0
+        old_position = growth = 0
         for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
-            if position < splice.start:
-                pieces.append(PreservedSpan(path, position, splice.start, target, position + growth))
+            if old_position < splice.start:
+                pieces.append(PreservedSpan(path, old_position, splice.start, target, old_position + growth))
             growth += len(splice.replacement) - (splice.end - splice.start)
-            position = splice.end
-        if position < len(document.data):
-            pieces.append(PreservedSpan(path, position, len(document.data), target, position + growth))
+            old_position = splice.end
+        if old_position < len(document.data):
+            pieces.append(
+                PreservedSpan(path, old_position, len(document.data), target, old_position + growth)
+            )
         return cls(tuple(pieces), renamed, {path: target})
 
     @classmethod
@@ -85,18 +87,18 @@ class OffsetMap:
 
     def compose(self, later: OffsetMap) -> OffsetMap:
         """Return the map of this operation and a later one; the later one must not have moved a document."""
-        pieces = [part for piece in self.pieces for part in later._preserved_parts(piece)]
-        touched = self._all_new_paths
-        pieces += [piece for piece in later.pieces if piece.old_path not in touched]
+        pieces = [preserved for piece in self.pieces for preserved in later._find_preserved_parts(piece)]
+        new_paths = self._all_new_paths
+        pieces += [piece for piece in later.pieces if piece.old_path not in new_paths]
         renamed = {old: later.place(*new) or new for old, new in self.renamed.items()}
         for old, new in later.renamed.items():
-            origin = self._origin(*old)
+            origin = self._find_origin(*old)
             if origin is not None:
                 renamed.setdefault(origin, new)
-        copies = [part for piece in self.copies for part in later._preserved_parts(piece)]
+        copies = [preserved for piece in self.copies for preserved in later._find_preserved_parts(piece)]
         return OffsetMap(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
 
-    def _preserved_parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
+    def _find_preserved_parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
         """Yield the parts of an earlier operation's piece that this operation preserved."""
         start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
         if not self._is_changed(piece.new_path):
@@ -114,8 +116,8 @@ class OffsetMap:
                 new = part.new_start + first - part.old_start
                 yield PreservedSpan(piece.old_path, old, old + last - first, part.new_path, new)
 
-    def _origin(self, path: str, offset: int) -> Offset | None:
-        """Return the old position of a byte; None if the operation wrote it."""
+    def _find_origin(self, path: str, offset: int) -> Offset | None:
+        """Return the old position of a byte; None if the operation wrote the byte."""
         if path not in self._all_new_paths:
             return path, offset
         for piece in self._pieces_by_new_path.get(path, ()):
@@ -145,14 +147,14 @@ class OffsetMap:
             return renamed
         if not self._is_changed(path):
             return path, offset
-        piece = self._piece_at(path, offset)
+        piece = self._find_piece(path, offset)
         return None if piece is None else (piece.new_path, piece.new_start + offset - piece.old_start)
 
     def span(self, path: str, start: int, end: int) -> Offset | None:
         """Return the new position of the bytes [start, end); None unless all are preserved and contiguous."""
         if not self._is_changed(path):
             return path, start
-        piece = self._piece_at(path, start)
+        piece = self._find_piece(path, start)
         if piece is None or end > piece.old_end:
             return None
         return piece.new_path, piece.new_start + start - piece.old_start
@@ -178,7 +180,7 @@ class OffsetMap:
         return spans
 
     def find_lost_spans(self, document: Document) -> Sequence[tuple[int, int]]:
-        """Return the spans of an old document that were not preserved; the full text if none was."""
+        """Return the spans of an old document that were not preserved; the full text if no byte was."""
         spans: list[tuple[int, int]] = []
         position = 0
         for piece in self._pieces_by_path.get(document.path, ()):
@@ -192,7 +194,7 @@ class OffsetMap:
     def _is_changed(self, path: str) -> bool:
         return path in self._pieces_by_path or path in self.documents
 
-    def _piece_at(self, path: str, offset: int) -> PreservedSpan | None:
+    def _find_piece(self, path: str, offset: int) -> PreservedSpan | None:
         """Return the piece that contains a byte."""
         pieces = self._pieces_by_path.get(path, ())
         index = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1

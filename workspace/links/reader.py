@@ -1,14 +1,14 @@
 """The links of a document, and the names that its HTML and footnotes define.
 
-Exact by CommonMark 0.31, and by GFM for cells of tables and footnotes. Most texts are read line by line,
-which is much faster. The parser finds the blocks of all others.
+The result is exact by CommonMark 0.31, and by GFM for cells of tables and footnotes. Most texts are read line
+by line, which is much faster. The parser finds the blocks of all others.
 
-A text can be read line by line if no line ends inside of a bracket, code span or tag, and if no line may be
-code, raw HTML or a table whose cells matter. Its links then do not depend on how lines form paragraphs, lists
+A text can be read line by line if no line ends inside of a bracket, code span or tag. Further, no line may be
+code, raw HTML or a table whose cells matter. The links then do not depend on how lines form paragraphs, lists
 and quotations. Other texts are parsed, each from one heading to the next.
 
-Linewise reading stays for the row "link graph" of `make bench` (2.0 times as long without it, at 14,000
-files).
+Linewise reading is kept for its speed: without it, the row "link graph" of `make bench` takes 2.0 times as
+long, at 14,000 files.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import LinkSpan
 
-# This precedes a text, so that each of its lines follows a line end.
+# These line ends precede a text, so that each of its lines follows a line end.
 ABOVE = "\n\n"
 
 # The marks that may begin a line of a list or quotation.
@@ -109,13 +109,13 @@ def read_linewise(text: str, units: Sequence[int]) -> tuple[list[LinkSpan | Name
 
 
 @cache
-def _token() -> re.Pattern[str]:
-    # Compiled late because it takes longer than reading a document.
+def _compile_token() -> re.Pattern[str]:
+    # Compiled late because compilation takes longer than reading a document.
     return re.compile(_TOKEN, re.MULTILINE)
 
 
 class _NeedsFullParse(Exception):
-    """Raised when only the parser can find the links of a part."""
+    """An error: only the parser can find the links of a part."""
 
 
 class _LinewiseReader:
@@ -128,7 +128,7 @@ class _LinewiseReader:
     def read(self) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
         text, units, results = self._text, self._units, self._results
         unparsed: list[tuple[int, int]] = []
-        search = _token().search
+        search = _compile_token().search
         position = 0
         while token := search(text, position):
             kind = token.lastgroup
@@ -138,8 +138,8 @@ class _LinewiseReader:
             try:
                 position = self._read_token(token, kind or "")
             except _NeedsFullParse:
-                unsure_at = token.start() + (text[token.start()] == "\n")
-                unit = bisect_right(units, min(max(unsure_at, units[0]), len(text) - 1)) - 1
+                failed_position = token.start() + (text[token.start()] == "\n")
+                unit = bisect_right(units, min(max(failed_position, units[0]), len(text) - 1)) - 1
                 start, end = units[unit : unit + 2]
                 while results and results[-1].start >= start:
                     results.pop()
@@ -188,7 +188,7 @@ class _LinewiseReader:
         first, last = token.span(number + 2)
         enclosure = Enclosure.BARE
         if first < 0:
-            parsed = read_parentheses(text, end - 1, self._line_end(end))
+            parsed = read_parentheses(text, end - 1, self._find_line_end(end))
             if parsed is None:
                 raise _NeedsFullParse
             first, last, enclosure, end = parsed
@@ -212,7 +212,7 @@ class _LinewiseReader:
         return token.end()
 
     def _read_html_tag(self, token: re.Match[str]) -> int:
-        tag = TAG.match(self._text, token.start(), self._line_end(token.start()))
+        tag = TAG.match(self._text, token.start(), self._find_line_end(token.start()))
         if tag is None:
             raise _NeedsFullParse
         self._results += read_tag(tag)
@@ -236,9 +236,9 @@ class _LinewiseReader:
         ):
             raise _NeedsFullParse
         if indent > 3:
-            above = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
-            item = _ITEM.match(above)
-            if above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
+            line_above = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
+            item = _ITEM.match(line_above)
+            if line_above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
                 raise _NeedsFullParse
         return self._skip_code(end_mark.end())
 
@@ -283,7 +283,7 @@ class _LinewiseReader:
         """Return the line end after a code fence, or after possible indented code that follows it."""
         return self._skip_indented(end) if _DEEP_LINE.match(self._text, end) else end
 
-    def _line_end(self, position: int) -> int:
+    def _find_line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
         return len(self._text) if end < 0 else end
 
@@ -298,7 +298,7 @@ _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")
 def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[LinkSpan | NameSpan, str]]:
     """Return the links and names of a text, each with its decoded destination, by the parser.
 
-    `shift` is the offset of the text in that of the document. A reference has the destination of its
+    `shift` is the offset of the text in the document's text. A reference has the destination of its
     definition.
     """
     sources = read_inline_sources(text)
@@ -349,7 +349,7 @@ def _read_inline(
 
 
 def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> LinkSpan | NameSpan:
-    """Return a span with positions in the document's text instead of those in an inline source."""
+    """Return a span of an inline source with positions in the document's text."""
     start = shift + source.source_position(span.start)
     if isinstance(span, NameSpan):
         return span._replace(start=start)

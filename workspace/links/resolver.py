@@ -1,6 +1,6 @@
 """Resolution of links: the file and the position in it that a link leads to.
 
-`read_target` reads a destination without any access to files, `resolve` looks its target up in a tree of
+`read_target` reads a destination without any access to files. `resolve` looks up its target in a tree of
 files.
 
 Wiki links are `[[Page]]`, `[[folder/Page#Heading]]`, `[[#Heading]]`; they have no escapes.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # RFC 3986 §3.1. A Windows drive (`C:\`) matches too.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
-# The URL standard, "basic URL parser": these are removed anywhere.
+# The URL standard, "basic URL parser": the parser removes these characters anywhere.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
 ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
 """The endings that a destination may omit in at least one dialect."""
@@ -82,7 +82,7 @@ def is_external(destination: str) -> bool:
 def read_target(destination: str, source: str, rules: LinkRules) -> Target | None:
     """Return the target of a destination in the document `source`; None for an external one.
 
-    A relative path is relative to the document's folder, one with a leading slash to `rules.root`. An empty
+    A path with a leading slash is relative to `rules.root`, any other to the document's folder. An empty
     path is the document itself. Escapes that are not UTF-8 stay as they are.
     """
     destination = destination.strip()
@@ -176,8 +176,8 @@ class LinkStatus(StrEnum):
 class ResolvedLink(NamedTuple):
     """The result of resolving a link.
 
-    `path` is the file or folder that the link leads to, None if there is none. `place` is the target of its
-    fragment; None without a fragment, or if the file is not a document.
+    `path` is the file or folder that the link leads to, or None if it does not exist. `place` is the target
+    of the link's fragment; None without a fragment, or if the file is not a document.
     """
 
     status: LinkStatus
@@ -213,11 +213,11 @@ class FileTree(Protocol):
         ...
 
     def entries(self, folder: str) -> Collection[str]:
-        """Return the names in a folder; empty if there is no such folder."""
+        """Return the names in a folder; empty if the folder does not exist."""
         ...
 
     def document(self, path: str) -> Document | None:
-        """Return the document at a path; None if it is not a document or cannot be read."""
+        """Return the document at a path; None if no readable document is there."""
         ...
 
 
@@ -292,8 +292,9 @@ def _find_with_ending(tree: FileTree, path: str) -> str | None:
 def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     """Return the result of resolving a wiki link of the document `source`.
 
-    A page is a path from the document's folder or from the root, with or without its ending; else the only
-    document of this name, in any letter case. Of several headings, as in `Page#A#B`, the last counts.
+    A page is a path from the document's folder or from the root, with or without its ending. If no such file
+    exists, it is the only document of this name, in any letter case. The last of several headings counts, as
+    in `Page#A#B`.
     """
     page, separator, headings = destination.partition("#")
     page = page.strip()
@@ -310,11 +311,11 @@ def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
 
 
 def find_page(tree: FileTree, source: str, page: str) -> str | None:
-    """Return the file of a page's name; None if there is none, or if several documents match."""
+    """Return the file of a page's name; None unless exactly one document matches."""
     for path in iterate_page_paths(source, page, tree.rules.root):
         if tree.exists(path) and not tree.is_folder(path):
             return path
-    matches = tree.stems.get(_stem(page).lower(), ())
+    matches = tree.stems.get(_extract_stem(page).lower(), ())
     folder = page.rpartition("/")[0].strip("/").lower()
     if folder:
         matches = [path for path in matches if f"/{path.lower()}".rpartition("/")[0].endswith(f"/{folder}")]
@@ -329,7 +330,7 @@ def iterate_page_paths(source: str, page: str, root: str) -> Iterator[str]:
             yield from (path, *(path + suffix for suffix in DOCUMENT_SUFFIXES))
 
 
-def _stem(page: str) -> str:
+def _extract_stem(page: str) -> str:
     name = page.rpartition("/")[2]
     suffix = next((suffix for suffix in DOCUMENT_SUFFIXES if name.lower().endswith(suffix)), "")
     return name[: len(name) - len(suffix)]
@@ -355,10 +356,10 @@ def _fold_title(title: str) -> str:
 
 
 def format_wiki_destination(link: Link, source: str, target: Target, tree: FileTree) -> str:
-    """Return a wiki link's destination for a target: the name if it was one and is unique, else a path.
+    """Return a wiki link's destination for a target: a unique name if the link had a name, else a path.
 
-    Wiki links have no escapes, so a name with brackets or bars cannot be written. The old destination is
-    returned then.
+    Wiki links have no escapes, so a name with brackets or bars cannot be written. For such a name, the old
+    destination is returned.
     """
     page, separator, headings = link.destination.partition("#")
     tail = "" if target.fragment is None else f"#{target.fragment}"
@@ -382,15 +383,16 @@ _MAX_COMPARED_NAMES = 200
 _MAX_COMPARED_LENGTH = 200
 _PREFIX_LENGTH = 3
 
-# Below this similarity (difflib's ratio) two names share letters, but not a meaning.
+# Names below this similarity (difflib's ratio) share letters, but rarely a meaning.
 _MIN_SIMILARITY = 0.75
 
 
 def suggest_destination(tree: FileTree, resolved: ResolvedLink) -> str | None:
-    """Return the existing path or fragment most similar to that of a broken link; None if none is similar.
+    """Return the existing path or fragment most similar to a broken link's; None without a similar one.
 
-    A path is relative to the repository's root, like `Target.path`. The order is: names in the same folder
-    that differ in letter case, documents of the same name in other folders, similar names in the same folder.
+    A path is relative to the repository's root, like `Target.path`. Names in the same folder that differ only
+    in letter case come first. Documents of the same name in other folders follow, then similar names in the
+    same folder.
     """
     target = resolved.target
     if target is None or not resolved.is_broken:

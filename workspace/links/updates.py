@@ -1,7 +1,7 @@
 """Link updates of a batch after one of its operations.
 
 A link refers to a position. If that position was preserved, the link must lead to it after the operation too.
-Where it does not, its destination is rewritten, and no other byte changes.
+If it would lead elsewhere, its destination is rewritten, and no other byte changes.
 
 If links can no longer reach a heading by any name, its address is added as an anchor. For example, `##
 Errors` that is moved above another `## Errors` takes over its name `#errors`.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class AnchoredDocuments(NamedTuple):
-    """Documents before and after anchors were added, and the full addresses of the headings."""
+    """The documents before and after anchors were added, and the full addresses of the headings."""
 
     revised_documents: tuple[tuple[Document, Document], ...] = ()
     addresses: tuple[str, ...] = ()
@@ -100,8 +100,8 @@ def _add_anchor(
     except (InvalidAddress, StructureChanged):
         return None
     counterpart = changed.sections[section.position]
-    place = find_target(find_names(changed, dialect), name)
-    return (changed, splices) if place is not None and place.offset == counterpart.heading_start else None
+    target = find_target(find_names(changed, dialect), name)
+    return (changed, splices) if target is not None and target.offset == counterpart.heading_start else None
 
 
 # A new anchor may itself take over the last name of another heading.
@@ -150,7 +150,7 @@ class _IntendedTarget(NamedTuple):
 
 
 def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound: Inbound) -> LinkUpdates:
-    """Update the links in `after`, which one operation made of `before`, and return the updates."""
+    """Update the links in `after`, which one operation made from `before`, and return the updates."""
     affected = AffectedPaths.of(before, after, offset_map)
     dangling = list(find_dangling_references(before, after, offset_map))
     if not affected.paths and not dangling:
@@ -159,8 +159,10 @@ def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound
     for attempt in range(_MAX_ROUNDS):
         rewriter = _LinkRewriter(before, after, offset_map, affected)
         rewriter.report_dangling(dangling)
-        inbound_of = inbound.find_linking_documents(before.snapshot, affected.paths) if affected.paths else ()
-        for path in sorted({*before.written_paths, *inbound_of, *offset_map.paths}):
+        linking_paths = (
+            inbound.find_linking_documents(before.snapshot, affected.paths) if affected.paths else ()
+        )
+        for path in sorted({*before.written_paths, *linking_paths, *offset_map.paths}):
             rewriter.check_document(path)
         if not rewriter.headings_without_name or attempt + 1 == _MAX_ROUNDS:
             break
@@ -197,7 +199,7 @@ class _LinkRewriter:
         self._broken: list[BrokenLink] = []
         self._misdirected: list[BrokenLink] = []
         self._unread_paths: list[str] = []
-        # Headings that links refer to but that have no name: by path, the offsets of their lines.
+        # The offsets of the lines of headings that links refer to but that have no name, by path.
         self.headings_without_name: dict[str, set[int]] = {}
 
     def check_document(self, source: str) -> None:
@@ -211,19 +213,19 @@ class _LinkRewriter:
             return
         old_results: dict[tuple[str, bool], ResolvedLink] = {}
         links_by_path: dict[str, Mapping[int, Link]] = {}
-        for link, position in self._links_with_positions(document):
+        for link, position in self._list_links_with_positions(document):
             if position[0] == source and not self._affected.may_mean(link, source):
                 continue
-            key = link.destination, link.kind is LinkKind.WIKI
-            if key not in old_results:
-                old_results[key] = resolve(self._old_tree, source, link)
-            old_result = old_results[key]
+            result_key = link.destination, link.kind is LinkKind.WIKI
+            if result_key not in old_results:
+                old_results[result_key] = resolve(self._old_tree, source, link)
+            old_result = old_results[result_key]
             if old_result.status is not LinkStatus.OK or old_result.path is None:
                 continue
             if old_result.path not in self._affected.paths and position[0] == source:
                 continue
             if position[0] not in links_by_path:
-                links_by_path[position[0]] = self._links_at(position[0], document)
+                links_by_path[position[0]] = self._map_links_by_offset(position[0], document)
             new_link = links_by_path[position[0]].get(position[1])
             if new_link is not None and _has_same_destination(
                 document, link, self._after.document(position[0]), new_link
@@ -237,8 +239,8 @@ class _LinkRewriter:
             moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
             (self._broken if is_text else self._misdirected).append(describe_broken_link(document, moved))
 
-    def _links_with_positions(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
-        """Yield the links of an old document with the new positions of their destinations and copies."""
+    def _list_links_with_positions(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
+        """Yield the links of an old document, with the new position of each destination and of each copy."""
         copies: dict[int, list[tuple[str, int]]] = {}
         for copy in self._offset_map.copies:
             if copy.old_path == document.path:
@@ -246,13 +248,13 @@ class _LinkRewriter:
         for link in read_cached_links(document, wiki=self._rules.wiki).links:
             if link.kind in (LinkKind.REFERENCE, LinkKind.AUTOLINK):
                 continue
-            position = self._new_position(document.path, link)
+            position = self._find_new_position(document.path, link)
             if position is not None:
                 yield link, position
-            for other in copies.get(link.destination_start, ()):
-                yield link, other
+            for copy_position in copies.get(link.destination_start, ()):
+                yield link, copy_position
 
-    def _new_position(self, source: str, link: Link) -> tuple[str, int] | None:
+    def _find_new_position(self, source: str, link: Link) -> tuple[str, int] | None:
         """Return the new position of a link's destination, if it was preserved."""
         start, end = link.destination_start, link.destination_end
         if start < end:
@@ -261,8 +263,8 @@ class _LinkRewriter:
         previous = self._offset_map.place(source, start - 1)
         return None if previous is None else (previous[0], previous[1] + 1)
 
-    def _links_at(self, path: str, old_document: Document) -> Mapping[int, Link]:
-        """Return the links of a document as it is now, by the offsets of their destinations."""
+    def _map_links_by_offset(self, path: str, old_document: Document) -> Mapping[int, Link]:
+        """Return the links of a document after the operation, by the offsets of their destinations."""
         document = self._after.find(path)
         if document is None:
             return {}
@@ -279,7 +281,7 @@ class _LinkRewriter:
         intended = self._find_intended_target(old_result)
         if intended is None:
             if not self._leads_to_new_text(new_result):
-                self._broken.append(self._describe(source, link))
+                self._broken.append(self._describe_broken(source, link))
             return
         if (
             new_result.status is LinkStatus.OK
@@ -289,7 +291,7 @@ class _LinkRewriter:
             return
         target = self._choose_target(old_result, intended, link)
         if target is None:
-            self._misdirected.append(self._describe(source, link))
+            self._misdirected.append(self._describe_broken(source, link))
             if intended.offset is not None:
                 self.headings_without_name.setdefault(intended.path, set()).add(intended.offset)
             return
@@ -341,7 +343,7 @@ class _LinkRewriter:
         name = choose_name(document, intended.offset, fragment, self._rules.dialect)
         return None if name is None else Target(intended.path, name)
 
-    def _describe(self, source: str, link: Link) -> BrokenLink:
+    def _describe_broken(self, source: str, link: Link) -> BrokenLink:
         document = self._after.document(source)
         return describe_broken_link(document, link)
 
@@ -356,7 +358,7 @@ class _LinkRewriter:
                 changed = apply_edit(document, Edit(tuple(splices), {}, ""))
                 self._after.put(changed)
             except (StructureChanged, LimitExceeded):
-                self._misdirected.extend(self._describe(path, link) for _, link in changes)
+                self._misdirected.extend(self._describe_broken(path, link) for _, link in changes)
                 continue
             files[path] = len(splices)
             revised_documents.append((document, changed))

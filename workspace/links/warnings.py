@@ -1,7 +1,7 @@
 """Warnings about broken links that an operation wrote.
 
-They are collected after each operation and checked again after the batch: a later operation may create the
-target of a link.
+Warnings are collected after each operation and checked again after the batch, because a later operation may
+create the target of a link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.overlay import Overlay
 
-# Every link contains one of these, in or next to the lines that an edit writes.
+# Every link that an edit adds contains one of these marks, on the lines that it writes or next to them.
 _MARKS = (b"](", b"]:", b"[[", b"<")
 _MAX_NAMED = 5
 
@@ -43,27 +43,31 @@ def find_link_warnings(before: Overlay, after: Overlay, offset_map: OffsetMap) -
         spans = offset_map.find_written_spans(document) if document else ()
         if document is None or not _may_contain_link(document.data, spans):
             continue
-        written_links = [link for link in _links_with_destination(document, after) if _overlaps(spans, link)]
+        written_links = [
+            link for link in _list_links_with_destination(document, after) if _overlaps(spans, link)
+        ]
         if not written_links:
             continue
-        tree = tree or _file_tree(after)
+        tree = tree or _make_file_tree(after)
         broken = _find_broken(tree, path, written_links)
         if not broken:
             continue
-        old = before.find(path)
+        old_document = before.find(path)
         old_counts = (
-            Counter(link.destination for link in _links_with_destination(old, after))
-            if old
+            Counter(link.destination for link in _list_links_with_destination(old_document, after))
+            if old_document
             else Counter[str]()
         )
-        added = Counter(link.destination for link in _links_with_destination(document, after)) - old_counts
+        added = (
+            Counter(link.destination for link in _list_links_with_destination(document, after)) - old_counts
+        )
         warnings += (LinkWarning(path, link.destination) for link, _ in broken if link.destination in added)
     return list(dict.fromkeys(warnings))
 
 
 def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[str, ...]:
-    """Return the messages for links that are still broken after the batch; at most five are named."""
-    tree = _file_tree(overlay)
+    """Return the messages for links that are still broken after the batch, which name at most five links."""
+    tree = _make_file_tree(overlay)
     broken_links: list[tuple[Link, ResolvedLink]] = []
     for path in dict.fromkeys(warning.path for warning in warnings):
         document = overlay.find(overlay.find_moved_path(path) or path)
@@ -71,7 +75,7 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
             destinations = {warning.destination for warning in warnings if warning.path == path}
             links = [
                 link
-                for link in _links_with_destination(document, overlay)
+                for link in _list_links_with_destination(document, overlay)
                 if link.destination in destinations
             ]
             broken_links += _find_broken(tree, document.path, links)
@@ -82,9 +86,9 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
     )
 
 
-def _links_with_destination(document: Document, overlay: Overlay) -> Iterator[Link]:
+def _list_links_with_destination(document: Document, overlay: Overlay) -> Iterator[Link]:
     """Yield the links of a document that have a destination of their own."""
-    # Imported late because this imports the parser, which most edits do not need.
+    # Imported late because these modules import the parser, which most edits do not need.
     from workspace.links.link import LinkKind
     from workspace.links.reader import read_cached_links
 
@@ -92,7 +96,7 @@ def _links_with_destination(document: Document, overlay: Overlay) -> Iterator[Li
     return (link for link in links if link.kind not in (LinkKind.REFERENCE, LinkKind.AUTOLINK))
 
 
-def _file_tree(overlay: Overlay) -> FileTree:
+def _make_file_tree(overlay: Overlay) -> FileTree:
     from workspace.links.world import OverlayFileTree
 
     return OverlayFileTree(overlay)
@@ -113,7 +117,7 @@ def _may_contain_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
     """Return True if new text may form a link, by itself or together with the rest of its lines."""
     stop = 0
     for start, end in spans:
-        if end < stop:  # on a line that was checked
+        if end < stop:  # the line was already checked
             continue
         if data[start : start + 1] not in (b"\n", b"\r"):
             start = max(stop, data.rfind(b"\n", stop, start) + 1)
@@ -128,7 +132,7 @@ def _may_contain_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _overlaps(spans: Sequence[tuple[int, int]], link: Link) -> bool:
-    """Return True if one of some sorted spans contains a byte of a link."""
+    """Return True if one of the sorted spans contains a byte of a link."""
     index = bisect_left(spans, link.start + 1, key=lambda span: span[1])
     return index < len(spans) and spans[index][0] < link.end
 

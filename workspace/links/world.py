@@ -22,8 +22,8 @@ _SUBMODULE_MODE = 0o160000
 class OverlayFileTree:
     """The files of a snapshot with the changes of a batch.
 
-    The paths are those at the time of construction. Texts are read from the overlay as they are now, so a
-    later change of a text is seen, but an added or removed document is not.
+    The paths are those at the time of construction. Texts are read from the overlay at the time of the call.
+    So later changes of texts have an effect, but documents that are added or removed later have none.
     """
 
     def __init__(self, overlay: Overlay | Snapshot) -> None:
@@ -34,10 +34,10 @@ class OverlayFileTree:
             path: path in written_paths for path in self._overlay.list_changed_paths(Overlay(self._snapshot))
         }
         self._folder_flags: dict[str, bool | None] = {}
-        self._folders_with_additions = _folders_above(
+        self._folders_with_additions = _list_folders_above(
             path for path, is_present in self._overlaid.items() if is_present
         )
-        self._folders_with_removals = _folders_above(
+        self._folders_with_removals = _list_folders_above(
             path for path, is_present in self._overlaid.items() if not is_present
         )
 
@@ -72,17 +72,17 @@ class OverlayFileTree:
         if folder in self._folders_with_removals:
             names = {name for name in names if self.exists(prefix + name)}
         added = (
-            path.removeprefix(prefix) for path in self._added_paths_in(folder) if path.startswith(prefix)
+            path.removeprefix(prefix) for path in self._list_added_paths(folder) if path.startswith(prefix)
         )
         return names.union(path.partition("/")[0] for path in added)
 
-    def _added_paths_in(self, folder: str) -> Iterable[str]:
+    def _list_added_paths(self, folder: str) -> Iterable[str]:
         if folder and folder not in self._folders_with_additions:
             return ()
         return (path for path, is_present in self._overlaid.items() if is_present)
 
     def document(self, path: str) -> Document | None:
-        """Return the document at a path; None if it is not a document or cannot be read."""
+        """Return the document at a path; None if no readable document is there."""
         if path not in self._overlaid:
             entry = self._snapshot.entry(path)
             if entry is None or not entry.is_blob or not self._snapshot.config.is_document(path):
@@ -95,10 +95,10 @@ class OverlayFileTree:
     def _is_existing_folder(self, path: str) -> bool | None:
         """Return True for a folder, False for a file, None if the path does not exist; cached."""
         if path not in self._folder_flags:
-            self._folder_flags[path] = self._find_is_folder(path)
+            self._folder_flags[path] = self._read_folder_flag(path)
         return self._folder_flags[path]
 
-    def _find_is_folder(self, path: str) -> bool | None:
+    def _read_folder_flag(self, path: str) -> bool | None:
         if not path or path in self._folders_with_additions:
             return True
         entry = None if self._overlaid.get(path) is False else self._snapshot.entry(path)
@@ -120,7 +120,7 @@ class OverlayFileTree:
         )
 
 
-def _folders_above(paths: Iterable[str]) -> frozenset[str]:
+def _list_folders_above(paths: Iterable[str]) -> frozenset[str]:
     folders: set[str] = set()
     for path in paths:
         folder = path

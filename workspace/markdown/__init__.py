@@ -7,7 +7,7 @@ html/               Markdown as HTML
 inline.py           the inline Markdown, raw HTML and link definitions of a text, with their positions
 lines.py            lines of bytes, as CommonMark counts them
 outline.py          the headings and list items of a text
-parser.py           the library's block parser, with bounds on how many blocks it reads and how deep
+parser.py           the library's block parser, with limits on the number and the depth of blocks
 scanner.py          a fast scanner for headings and front matter
 slugs.py            slugs of headings and file names
 """

@@ -5,7 +5,7 @@
 ## Endpoints <#endpoints>              angle
 ## <a id="endpoints"></a>Endpoints     HTML, in the heading or on a line of its own just above it
 
-`attribute_lists` parses the forms in braces. A list without an id (`{.class}`) is neither anchor nor text.
+`attribute_lists` parses the forms in braces. A list without an id (`{.class}`) is neither an anchor nor text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VALID_NAME = re.compile(r"[^\s{}<>\[\]\"'#]{1,1000}$")
 # to the title (`C # {#c}`).
 _MARKS_BEFORE_LIST = re.compile(r"(?:^|[ \t]+)#{2,}$")
 
-# Searching a long line for tags between code spans could be slow, and people do not write such headings.
+# The search of a long line for tags between code spans could be slow, and people write shorter headings.
 _MAX_HEADING = 10_000
 _NUMBER = re.compile(r"-[0-9]{1,9}$")
 
@@ -62,7 +62,7 @@ class _Tail(NamedTuple):
     """The end of a heading after its title: attribute lists, then perhaps an anchor in angle brackets.
 
     `end` is the end of the title. `derived` is the span of an anchor that an earlier version wrote after an
-    author's id, because that version read the attribute list as part of the title. It is None without one.
+    author's id, or None. That version read the attribute list as part of the title.
     """
 
     end: int
@@ -132,7 +132,7 @@ def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
 
 def find_name_spans(source: str) -> list[tuple[int, int]]:
     """Return the span [start, end) of each id in the attribute lists or angle brackets that end a heading."""
-    angle = _angle(source)
+    angle = _match_angle(source)
     end = len(source[: angle.start()].rstrip(" \t")) if angle else len(source)
     spans = [(name.start, name.end) for item in find_trailing_lists(source[:end]) for name in item.names]
     return [*spans, angle.span("name")] if angle else spans
@@ -140,7 +140,7 @@ def find_name_spans(source: str) -> list[tuple[int, int]]:
 
 def _read_tail(source: str) -> _Tail:
     end = len(source)
-    angle = _angle(source)
+    angle = _match_angle(source)
     if angle:
         end = len(source[: angle.start()].rstrip(" \t"))
     lists = find_trailing_lists(source[:end])
@@ -173,7 +173,7 @@ def _read_tail(source: str) -> _Tail:
     return _Tail(end, last and last[0], last and last[1], tuple(all_names), None)
 
 
-def _angle(source: str) -> re.Match[str] | None:
+def _match_angle(source: str) -> re.Match[str] | None:
     start = source.rfind("<#")
     match = _ANGLE.fullmatch(source, start) if start >= 0 else None
     return match if match and not is_escaped(source, start) else None
@@ -186,7 +186,7 @@ def _is_bare(source: str, item: AttributeList) -> bool:
 
 def _is_derived(name: str, lists: str) -> bool:
     """Return True if a name ends like the slug of a title that ends in these attribute lists."""
-    # A renderer removes marks of emphasis from the title, but a slug keeps `_`.
+    # A renderer removes marks of emphasis from the title, but a slug retains `_`.
     ending = make_heading_slug(f" {lists.strip()}").replace("_", "")
     endings = (ending, f"/{ending.removeprefix('-')}")
     plain = name.replace("_", "")
@@ -228,7 +228,7 @@ def find_html_names(text: str) -> tuple[str, ...]:
 
 
 def is_anchor_line(line: str) -> bool:
-    """Return True if a line holds HTML anchors and nothing else."""
+    """Return True if a line contains only HTML anchors."""
     return _HTML_LINE.match(line.rstrip()) is not None
 
 
@@ -249,26 +249,26 @@ def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str
         return source[lists[-1].inner :], f"#{name} "
     match form:
         case AnchorForm.ANGLE:
-            text = f"<#{name}>"
+            anchor = f"<#{name}>"
         case AnchorForm.SPACED:
-            text = f"{{ #{name} }}"
+            anchor = f"{{ #{name} }}"
         case AnchorForm.COLON:
-            text = f"{{: #{name} }}"
+            anchor = f"{{: #{name} }}"
         case AnchorForm.COMMENT:
-            text = f"{{/* #{name} */}}"
+            anchor = f"{{/* #{name} */}}"
         case _:
-            text = f"{{#{name}}}"
-    return "", f" {text}"
+            anchor = f"{{#{name}}}"
+    return "", f" {anchor}"
 
 
 def write_heading(title: str, name: str, form: AnchorForm) -> str:
     """Return a heading's inline Markdown with an anchor."""
-    tail, text = plan_anchor_insertion(title, name, form)
+    tail, anchor = plan_anchor_insertion(title, name, form)
     if form is AnchorForm.HTML:
-        return text + _escape_closing_marks(title, is_last=True)
+        return anchor + _escape_closing_marks(title, is_last=True)
     if not tail:
         title = _escape_closing_marks(title, is_last=False)
-    return f"{title[: len(title) - len(tail)]}{text}{tail}".lstrip(" ")
+    return f"{title[: len(title) - len(tail)]}{anchor}{tail}".lstrip(" ")
 
 
 def _escape_closing_marks(title: str, *, is_last: bool) -> str:

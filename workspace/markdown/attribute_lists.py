@@ -5,8 +5,9 @@
 {: #id .class key='value' }        Python-Markdown; kramdown on the line below a heading
 {/* #id */}                        Docusaurus, whose MDX has no attribute lists
 
-Braces are a list only at the end of a heading, if they begin with an id, a class or an attribute. Text are
-`{ a set }`, `{{ name }}`, `{% if %}`, `${#array}`, and braces after a backslash or in a code span.
+Braces are a list only at the end of a heading, if they begin with an id, a class or an attribute. The braces
+in `{ a set }`, `{{ name }}`, `{% if %}` and `${#array}` are text. Braces after a backslash or in a code span
+are text too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CODE_SPAN = re.compile(r"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",
 _MAX_OPENING_BRACES = 8
 _MAX_LISTS = 4
 _MAX_LENGTH = 4_000
-# Searching for code spans takes time, and people do not write longer headings.
+# The search for code spans takes time, and people do not write longer headings.
 _MAX_HEADING = 10_000
 
 
@@ -97,7 +98,7 @@ def find_trailing_lists(source: str) -> list[AttributeList]:
 
 
 def read_attribute_line(line: str) -> AttributeList | None:
-    """Return the attribute list that is the full line, as kramdown reads it below a heading; else None."""
+    """Return the attribute list that is the full line, as kramdown reads it below a heading, or None."""
     start = len(line) - len(line.lstrip(" "))
     end = len(line.rstrip(" \t"))
     if start > 3 or not line.startswith("{:", start) or not line.endswith("}", start + 2, end):

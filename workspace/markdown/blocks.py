@@ -48,7 +48,7 @@ class _OpenBlock(NamedTuple):
 
 
 def parse_nested_blocks(data: bytes) -> tuple[Block, ...]:
-    """Return the blocks of a text in order; each byte that is not blank is in one of them.
+    """Return the blocks of a text in order; each byte that is not blank is in one of the blocks.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
@@ -62,15 +62,15 @@ def parse_nested_blocks(data: bytes) -> tuple[Block, ...]:
 
 def _read_tree(tokens: Sequence[Token]) -> list[_OpenBlock]:
     """Return the top-level blocks and the nested list items; contents of other containers are skipped."""
-    top: list[_OpenBlock] = []
-    open_items: list[list[_OpenBlock]] = [top]
-    hidden = 0
+    top_blocks: list[_OpenBlock] = []
+    open_items: list[list[_OpenBlock]] = [top_blocks]
+    quotation_depth = 0
     for token in tokens:
         if token.type == "blockquote_close":
-            hidden -= 1
-        elif token.type == "list_item_close" and not hidden:
+            quotation_depth -= 1
+        elif token.type == "list_item_close" and not quotation_depth:
             open_items.pop()
-        if not hidden and token.map and token.nesting >= 0 and token.type not in _LISTS:
+        if not quotation_depth and token.map and token.nesting >= 0 and token.type not in _LISTS:
             kind = _KINDS.get(token.type, BlockKind.OTHER)
             if token.type != "inline":
                 block = _OpenBlock(kind, token.map[0], token.map[1], [])
@@ -78,8 +78,8 @@ def _read_tree(tokens: Sequence[Token]) -> list[_OpenBlock]:
                 if kind is BlockKind.ITEM:
                     open_items.append(block.children)
         if token.type == "blockquote_open":
-            hidden += 1
-    return top
+            quotation_depth += 1
+    return top_blocks
 
 
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
@@ -122,7 +122,7 @@ _LITERAL_TYPES = ("fence", "code_block", "html_block")
 
 
 def find_literal_lines(text: str) -> list[tuple[int, int]]:
-    """Return the lines [line, end) of each code block and HTML block of a document, nested ones too.
+    """Return the lines [line, end) of each code block and HTML block of a document, at any depth.
 
     Raises LimitExceeded for a text of too many blocks.
     """

@@ -1,6 +1,7 @@
 """The inline Markdown, raw HTML and link definitions of a text: the inline sources of its blocks.
 
-Also the plain text of inline Markdown, and CommonMark's rules for link destinations and labels.
+The module also returns the plain text of inline Markdown, and applies CommonMark's rules for link
+destinations and labels.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ def read_inline_sources(text: str) -> list[InlineSource]:
     """
     sources: list[InlineSource] = []
     if text:
-        _source_parser().parse(text, {"sources": sources})
+        _make_source_parser().parse(text, {"sources": sources})
     return sources
 
 
 @cache
-def _source_parser() -> MarkdownIt:
+def _make_source_parser() -> MarkdownIt:
     parser = make_block_parser(_make_source_state())
     parser.block.ruler.at("reference", _read_definition)
     # Every destination counts, and none is rewritten.
@@ -156,7 +157,7 @@ _CACHED_LENGTH = 200
 
 
 @cache
-def _inline_parser() -> MarkdownIt:
+def _make_inline_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark")
@@ -178,7 +179,7 @@ def to_plain_text(source: str) -> str:
 
 
 def _strip_ticks(source: str) -> str | None:
-    """Return a text without ticks if its only markup is code spans in single ticks, else None."""
+    """Return a text without ticks if its only markup is code spans in single ticks; None otherwise."""
     pieces = source.split("`")
     texts, spans = pieces[::2], pieces[1::2]
     if len(texts) == len(spans) or "\n" in source:
@@ -195,7 +196,7 @@ def _strip_ticks(source: str) -> str | None:
 
 def _plain_text(source: str) -> str:
     parts: list[str] = []
-    for token in _inline_parser().parseInline(source)[0].children or ():
+    for token in _make_inline_parser().parseInline(source)[0].children or ():
         if token.type in ("text", "code_inline"):
             parts.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):

@@ -60,7 +60,7 @@ class BlockOutline:
 def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> BlockOutline:
     """Return the headings and list items of a text that begins at `first_line`.
 
-    Front matter is read only if `is_document`.
+    Front matter is read only if `is_document` is True.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
@@ -70,7 +70,7 @@ def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -
         (token.map[1] for token in tokens if token.type == "front_matter" and token.map), 0
     )
     items, depth = _list_items(tokens)
-    return BlockOutline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
+    return BlockOutline(front_matter_lines, tuple(_list_headings(tokens, deepest=0)), items, depth)
 
 
 def read_all_headings(text: str) -> list[Heading]:
@@ -78,7 +78,7 @@ def read_all_headings(text: str) -> list[Heading]:
 
     Raises LimitExceeded for a text of too many blocks.
     """
-    return list(_headings(read_blocks(text)))
+    return list(_list_headings(read_blocks(text)))
 
 
 def may_have_nested_headings(data: bytes) -> bool:
@@ -91,8 +91,8 @@ def may_have_nested_headings(data: bytes) -> bool:
     return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
 
 
-def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
-    """Yield the headings among tokens; `deepest` limits how many blocks enclose one, None does not."""
+def _list_headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
+    """Yield the headings among tokens; at most `deepest` blocks enclose a heading, unless it is None."""
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
             (line, end), source = token.map, tokens[position + 1].content
@@ -100,14 +100,14 @@ def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[H
 
 
 def find_code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
-    """Return the lines [line, end), mark, info string and line count of each code fence, with nested ones."""
+    """Return the lines [line, end), mark, info string and line count of each code fence at any depth."""
     tokens = read_blocks(f"{text}\n")
     fences = [token for token in tokens if token.type == "fence"]
     return [(fence.map or [], fence.markup, fence.info, fence.content.count("\n")) for fence in fences]
 
 
 def would_absorb_headings(text: str, next_text: str) -> bool:
-    """Return True if headings of the next text would become part of a text, as in an open code fence."""
+    """Return True if a text would absorb headings of the next text, as an open code fence does."""
     first = text.count("\n") + 1
     expected = read_outline(next_text, first_line=first).headings
     headings = read_outline(f"{text}\n{next_text}").headings
@@ -115,7 +115,7 @@ def would_absorb_headings(text: str, next_text: str) -> bool:
 
 
 def read_closed_outline(text: str) -> BlockOutline | None:
-    """Return the outline of a text, or None if it ends in an open code fence, comment or HTML block."""
+    """Return the outline of a text; None if it ends in an open code fence, comment or HTML block."""
     outline = read_outline(f"{text}\n\n# x")
     if not outline.headings or outline.headings[-1].line != text.count("\n") + 2:
         return None
@@ -126,7 +126,7 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
     """Return the list items outside quotations, and the nesting depth of lists and quotations."""
     items: list[ListItem] = []
     open_items: list[int] = []
-    quotations = depth = deepest = 0
+    quotation_depth = depth = deepest = 0
     for position, token in enumerate(tokens):
         if token.type in ("blockquote_open", "list_item_open"):
             depth += 1
@@ -134,10 +134,10 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
         elif token.type in ("blockquote_close", "list_item_close"):
             depth -= 1
         if token.type == "blockquote_open":
-            quotations += 1
+            quotation_depth += 1
         elif token.type == "blockquote_close":
-            quotations -= 1
-        elif quotations:
+            quotation_depth -= 1
+        elif quotation_depth:
             continue
         elif token.type == "list_item_open" and token.map:
             parent = open_items[-1] if open_items else None
@@ -154,7 +154,7 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
 
 
 def detect_html_block_kind(line: str) -> int:
-    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6), or 0.
+    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6); 0 if none.
 
     The line is passed without its indentation.
     """

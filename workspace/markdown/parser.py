@@ -26,7 +26,7 @@ MAX_TOKENS = 1_000_000
 MAX_LEVELS = 100
 _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
 
-# Such a mark begins a block only if marks, numbers and white space alone precede it.
+# A mark of a container begins a block only if nothing but marks, numbers and white space precedes it.
 _MARKED = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
 _SPARE = 4
 
@@ -52,7 +52,7 @@ def check_lines(count: int) -> None:
 
 
 def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
-    """Return True if a text may have too many blocks, as estimated without parsing.
+    """Return True if a text may have too many blocks; this is an estimate without parsing.
 
     A marker of a list or a quotation can start and end two blocks, and a line can start and end one.
     """
@@ -71,17 +71,17 @@ _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
 def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) -> list[Token]:
     """Return the blocks of a text that begins at `first_line`, as tokens.
 
-    Front matter is read only if `is_document`.
+    Front matter is read only if `is_document` is True.
 
     Raises LimitExceeded for a text of too many blocks.
     """
     # The plugin also reads `--- x` as a mark, but in CommonMark it begins a paragraph.
     marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
-    return _parser(front_matter=marked).parse("\n" * first_line + text)
+    return _get_parser(front_matter=marked).parse("\n" * first_line + text)
 
 
 @cache
-def _parser(*, front_matter: bool) -> MarkdownIt:
+def _get_parser(*, front_matter: bool) -> MarkdownIt:
     return make_block_parser(front_matter=front_matter)
 
 
@@ -95,7 +95,7 @@ def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bo
     if front_matter:
         parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
-    blocks = _bounded_blocks(state or make_bounded_state())
+    blocks = _make_bounded_parser(state or make_bounded_state())
     blocks.ruler = parser.block.ruler
     parser.block = blocks
     return parser
@@ -114,7 +114,7 @@ def make_bounded_state() -> type[StateBlock]:
     return BoundedState
 
 
-def _bounded_blocks(state_class: type[StateBlock]) -> ParserBlock:
+def _make_bounded_parser(state_class: type[StateBlock]) -> ParserBlock:
     """Return a block parser that reads blocks beyond the maximum depth as text.
 
     The library's parser stops at a list that is nested too deeply, and loses every heading after it.

@@ -49,7 +49,7 @@ def make_heading_slug(text: str) -> str:
 class UniqueNames:
     """A generator of unique names by numbers after a mark: `errors`, `errors-1`, `errors-2`.
 
-    It stores the last number of each name, so that n equal names take n steps, not n².
+    The next number of each name is stored, so that n equal names take n steps, not n².
     """
 
     __slots__ = ("_mark", "_numbers", "_reserved", "_start", "_used")
@@ -62,7 +62,7 @@ class UniqueNames:
         self._numbers: dict[str, int] = {}
 
     def make_unique(self, name: str) -> str:
-        """Return the name if it is unused, else with the first unused number from `start`."""
+        """Return the name if it is unused, else the name with the first unused number from `start`."""
         unique = name
         if name in self._used or name in self._reserved:
             number = self._numbers.get(name, self._start)

@@ -1,6 +1,6 @@
 """The blocks of a section's text, and their alignment between two versions.
 
-Equal blocks are matched by their bytes, tasks by their titles, and blocks between those by their words.
+Equal blocks are matched by their bytes, tasks by their titles, and blocks between matches by their words.
 If no match is found, the old block counts as removed and the new one as added.
 """
 
@@ -34,8 +34,8 @@ _FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 class TextBlock(NamedTuple):
     """A block's bytes, the separator before it, and its start in the text.
 
-    The `head` of a list item is its first paragraph; its `children` are the blocks below. Each link
-    definition and each footnote is a block.
+    The `head` of a list item is its first paragraph; its `children` are the blocks below the paragraph. Each
+    link definition and each footnote is a block.
     """
 
     text: bytes
@@ -85,7 +85,7 @@ def normalize_label(definition: re.Match[bytes]) -> bytes:
 
 
 def split_task_head(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return the first paragraph of a task as three parts: before the mark in the box, the mark, after it."""
+    """Return the parts of a task's first paragraph: the text before the box's mark, the mark, the rest."""
     match = _TASK.fullmatch(head)
     return (match[1], match[2], match[3]) if match else None
 
@@ -99,7 +99,7 @@ def split_item_head(head: bytes) -> tuple[bytes, ...] | None:
 def parse_blocks(data: bytes) -> tuple[TextBlock, ...]:
     """Return the blocks of a text.
 
-    Raises LimitExceeded if there are too many blocks.
+    Raises LimitExceeded for too many blocks.
     """
     return _parse_blocks(data, parse_nested_blocks(data), 0) if data else ()
 
@@ -142,13 +142,13 @@ class BlockVersion(NamedTuple):
 
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
 
-# Comparing each block with each other one by words takes quadratic time.
+# The comparison of each pair of blocks by words takes quadratic time.
 _MAX_COMPARED_PAIRS = 2_500
-_MIN_SIMILARITY = 1 / 3  # shared words, as a part of the longer block's words
+_MIN_SIMILARITY = 1 / 3  # the share of the longer block's words that both blocks have
 
 
 class ReplacedRun(NamedTuple):
-    """Base blocks [start, end) that were replaced by the blocks [first, last) of the other version."""
+    """A run of base blocks [start, end), which the blocks [first, last) of the other version replaced."""
 
     start: int
     end: int
@@ -254,27 +254,27 @@ def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iter
 def _pair_gap(
     base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
 ) -> None:
-    """Pair the unpaired blocks of a gap, in order: the only two, or those with similar words."""
+    """Pair the unpaired blocks of a gap, in order: a single pair, or blocks with similar words."""
     paired = set(origins.values()) if gap.start < gap.end else set()
-    olds = [index for index in range(gap.start, gap.end) if index not in paired]
-    news = [index for index in range(gap.first, gap.last) if index not in origins]
-    if len(olds) == len(news) == 1:
-        if _have_same_kind(base[olds[0]], other[news[0]]):
-            origins[news[0]] = olds[0]
+    old_indexes = [index for index in range(gap.start, gap.end) if index not in paired]
+    new_indexes = [index for index in range(gap.first, gap.last) if index not in origins]
+    if len(old_indexes) == len(new_indexes) == 1:
+        if _have_same_kind(base[old_indexes[0]], other[new_indexes[0]]):
+            origins[new_indexes[0]] = old_indexes[0]
         return
-    if not olds or not news or len(olds) * len(news) > _MAX_COMPARED_PAIRS:
+    if not old_indexes or not new_indexes or len(old_indexes) * len(new_indexes) > _MAX_COMPARED_PAIRS:
         return
-    old_words = {index: _count_words(base[index]) for index in olds}
+    old_words = {index: _count_words(base[index]) for index in old_indexes}
     first_candidate = 0
-    for new in news:
-        new_words = _count_words(other[new])
-        for candidate in range(first_candidate, len(olds)):
-            old = olds[candidate]
+    for new_index in new_indexes:
+        new_words = _count_words(other[new_index])
+        for candidate in range(first_candidate, len(old_indexes)):
+            old_index = old_indexes[candidate]
             if (
-                _have_same_kind(base[old], other[new])
-                and measure_similarity(old_words[old], new_words) >= _MIN_SIMILARITY
+                _have_same_kind(base[old_index], other[new_index])
+                and measure_similarity(old_words[old_index], new_words) >= _MIN_SIMILARITY
             ):
-                origins[new] = old
+                origins[new_index] = old_index
                 first_candidate = candidate + 1
                 break
 

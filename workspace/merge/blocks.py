@@ -1,9 +1,9 @@
 """The merge of a section's own text, block by block.
 
-Blocks that one side changed, moved, added or removed are those of this side. A list item that both changed is
-merged in parts: its box, its words, and the blocks below it. A task's fields are matched by name. Any other
-block that both changed is a conflict. The whole text is a conflict if one side replaced blocks that the other
-changed.
+If one side changed, moved, added or removed a block, the merge does the same. A list item that both sides
+changed is merged in parts: its box, its words, and the blocks below it. A task's fields are matched by name.
+Any other block that both sides changed is a conflict. The full text is a conflict if one side replaced blocks
+that the other side changed.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class Separators:
         self._next = [{above: id for id, above in previous.items()} for previous in self._previous]
 
     def find_separator(self, above: BlockId, id: BlockId) -> bytes:
-        """Return the separator of two blocks: that of a version where they are adjacent, else a default."""
+        """Return the separator of two blocks, from a version where they are adjacent, else a default."""
         separator = self._merge_separators(id, above)
         if separator is not None:
             return separator
         if self._find_series(above) is not None and self._find_series(above) == self._find_series(id):
             return self._find_list_separator(above, id)
-        usual = self._ending * 2
-        separator = self._merge_separators(id, None) or usual
-        return separator if len(LINE_END_BYTES.findall(separator)) > 1 else usual
+        default = self._ending * 2
+        separator = self._merge_separators(id, None) or default
+        return separator if len(LINE_END_BYTES.findall(separator)) > 1 else default
 
     def _merge_separators(self, id: BlockId, above: BlockId | None) -> bytes | None:
         """Return the merged separator before a block; None if no version has it.
 
-        Only the versions in which the block follows `above` count; if `above` is None, all in which it
-        follows another block.
+        Only the versions in which the block follows `above` count. If `above` is None, all versions in which
+        the block follows another block count.
         """
         separators = [
             version.blocks[id].before
@@ -110,7 +110,7 @@ _BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
 
 
 class UnitNames(NamedTuple):
-    """The names for the units of a section's text: the section's address, and those of its tasks.
+    """The names for the units of a section's text: the addresses of the section and its tasks.
 
     `find_task` takes a version (0 base, 1 ours, 2 theirs) and a byte offset in the text. It returns the
     address of the task that begins there, or None.
@@ -121,13 +121,13 @@ class UnitNames(NamedTuple):
 
 
 class _InseparableChanges(Exception):
-    """Both sides changed blocks that cannot be merged one by one."""
+    """An error: both sides changed blocks that cannot be merged one by one."""
 
 
 def merge_text(
     base: bytes | None, ours: bytes, theirs: bytes, names: UnitNames, ending: bytes, conflicts: Conflicts
 ) -> bytes:
-    """Return the merged text, without blank lines around it; for a conflict, our text or the resolution.
+    """Return the merged text, without blank lines around it; a conflict returns our text or its resolution.
 
     `base` is None where both sides added the section. Raises LimitExceeded.
     """
@@ -151,7 +151,7 @@ def merge_text(
 
 
 def is_costly(text: bytes) -> bool:
-    """Return True if a text may have too many blocks, or too deep ones, for a merge; this is an estimate."""
+    """Return True if a text probably has too many blocks, or too deeply nested blocks, for a merge."""
     if _NESTED.search(text):
         return True
     # A blank line ends a paragraph, and a list or quotation marker begins a block.
@@ -162,7 +162,7 @@ def is_costly(text: bytes) -> bool:
 
 
 class _BlockSequenceMerger:
-    """The merge of a sequence of blocks: a section's, or those below a list item's first paragraph."""
+    """The merge of the blocks of a section, or of the blocks below a list item's first paragraph."""
 
     def __init__(
         self,
@@ -203,8 +203,8 @@ class _BlockSequenceMerger:
     ) -> Mapping[BlockId, TextBlock]:
         """Return their blocks by id.
 
-        Equal blocks that both sides added at one position share an id. So do blocks with the same label, or
-        with the same field of a task.
+        Equal blocks that both sides added at one position share an id. Added blocks with the same label, or
+        with the same field of a task, also share an id.
         """
         added: dict[tuple[object, ...], list[BlockId]] = {}
         for index in reversed(our_alignment.insertion_indexes):
@@ -319,7 +319,8 @@ class _BlockSequenceMerger:
     def _build_unit_id(self, *blocks: TextBlock | None) -> UnitId:
         """Return the unit of a block.
 
-        A task's unit has the task's address; another block's has its index, if there are several blocks.
+        A task's unit has the task's address. Another block's unit has the block's index, if there are several
+        blocks.
         """
         for number, block in enumerate(blocks):
             if block is not None and block.is_item and (task := self._names.find_task(number, block.start)):
@@ -382,8 +383,8 @@ def _check_replacements(
             raise _InseparableChanges
         is_list = all(block.is_item for block in base[run.start : run.end])
         for index, insertion_index in other_alignment.insertion_indexes.items():
-            # An item added at either end of replaced items still has a position; inside, its position is
-            # lost.
+            # An item added at either end of replaced items still has a position. An item added between them
+            # has none.
             is_adjacent_item = (
                 is_list and other_blocks[index].is_item and insertion_index in (run.start, run.end)
             )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnrelatedHistories(WorkspaceError):
-    """Two commits have no common ancestor, so the changes of each side are unknown."""
+    """An error: two commits have no common ancestor, so the changes of each side are unknown."""
 
     code: ClassVar[str] = "UNRELATED_HISTORIES"
 
@@ -41,8 +41,9 @@ class UnrelatedHistories(WorkspaceError):
 def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None) -> Merge:
     """Return the merge of `theirs` into `ours`; it has no changes if ours already contains theirs.
 
-    Both are commits of one repository. If they have several merge bases (a criss-cross), a unit of a
-    document, or another file, is merged only if every base gives the same result. No virtual base is built.
+    Both are commits of one repository. They may have several merge bases (a criss-cross). A unit of a
+    document, or another file, is then merged only if every base gives the same result. No virtual base is
+    built.
 
     Raises UnrelatedHistories, ShallowHistory, InvalidResolution, InvalidConfig, DamagedRepository.
     """
@@ -99,7 +100,11 @@ def _intersect_documents(
     ours, theirs = merges[0].ours, merges[0].theirs
     entries = [find_file(side, path) for side in (ours, theirs)]
     moved = {name for merge in merges for pair in merge.moved.items() for name in pair}
-    if path in moved or decisions.is_decided(path) or any(e is None or e.mode != FILE_MODE for e in entries):
+    if (
+        path in moved
+        or decisions.is_decided(path)
+        or any(entry is None or entry.mode != FILE_MODE for entry in entries)
+    ):
         return None
     results: list[MergedDocument] = []
     for merge in merges:
@@ -138,9 +143,9 @@ _MAX_NAMED_PATHS = 5
 
 
 class MergeConflict(WorkspaceError):
-    """Both sides changed the same units differently: `conflicts`.
+    """An error: both sides changed the same units differently.
 
-    `tip` is the commit of ours, and `theirs` the commit to be merged into it.
+    `conflicts` are these units. `tip` is the commit of ours, and `theirs` the commit to be merged into it.
     """
 
     code: ClassVar[str] = "MERGE_CONFLICT"
@@ -184,7 +189,7 @@ def commit_merge(
     The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is repeated
     with the new tip. `adjust` may replace a merge without conflicts. `check` is called with the result of
     each merge, and refuses it by raising. `confirm` is called inside the writer's lock, right before the
-    commit: it must be fast. The author is the `person` that a token identifies, else Git's configured
+    commit, so it must be fast. The author is the `person` that a token identifies, else Git's configured
     identity.
 
     Raises MergeConflict, ReadOnly, SigningRequired, Busy, and the errors of `merge_commits` and

@@ -1,6 +1,6 @@
 """The conflicts of a merge as data, their resolutions, and the merge of one value.
 
-A person or a client resolves a conflict. A value that one side changed is that of this side.
+A person or a client resolves a conflict. If one side changed a value, the merge takes the value of this side.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class UnitKind(StrEnum):
 class UnitId(NamedTuple):
     """The name of a unit within its document.
 
-    `where` is the address of a section or task (`tasks[0]`), or a key of the front matter; it is empty for
-    all of a document or its front matter. An address is that in base, else in ours, else in theirs. `part` is
-    the index of a block, from 0, if a section's text has several; otherwise it is empty.
+    `where` is the address of a section or task (`tasks[0]`), or a key of the front matter. It is empty for a
+    full document or all of its front matter. An address is taken from base, else from ours, else from theirs.
+    `part` is the index of a block, from 0, if a section's text has several blocks; otherwise it is empty.
     """
 
     kind: UnitKind
@@ -42,7 +42,7 @@ class UnitId(NamedTuple):
 
 
 class UnitConflict(NamedTuple):
-    """A unit that both sides changed differently; each version is its bytes, None where it is missing.
+    """A unit that both sides changed differently; each version is its bytes, or None if it is missing.
 
     Two additions of the same name have no base. For a position, the bytes are the address of the parent, a
     line feed, and the address of the predecessor (empty for the first).
@@ -70,7 +70,7 @@ class Resolution(NamedTuple):
 
 
 class InvalidResolution(WorkspaceError):
-    """The resolution does not apply to the conflict, such as new content for a position."""
+    """An error: a resolution does not apply to its conflict, such as new content for a position."""
 
     code = "INVALID_RESOLUTION"
 
@@ -87,19 +87,19 @@ class MergedDocument(NamedTuple):
 
 
 class Conflicts:
-    """The conflicts of one merge, collected during it, each decided by a resolution if there is one.
+    """The conflicts of one merge, collected during the merge; a resolution may decide each of them.
 
-    `ending` is the document's line ending; new content gets it as well. `fit` adapts new content to the
+    `ending` is the document's line ending, which new content also receives. `fit` adapts new content to the
     position of its unit.
     """
 
     def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit: Fit) -> None:
         self._resolutions, self._ending, self._fit = resolutions, ending, fit
-        self._found: dict[UnitId, UnitConflict] = {}
+        self._unresolved: dict[UnitId, UnitConflict] = {}
         self._resolved: dict[UnitId, UnitConflict] = {}
 
     def __iter__(self) -> Iterator[UnitConflict]:
-        return iter(self._found.values())
+        return iter(self._unresolved.values())
 
     @property
     def resolved(self) -> tuple[UnitId, ...]:
@@ -109,19 +109,19 @@ class Conflicts:
     @property
     def versions(self) -> Iterator[bytes]:
         """The versions of all units in conflict, and the content of their resolutions."""
-        for conflict in (*self._found.values(), *self._resolved.values()):
+        for conflict in (*self._unresolved.values(), *self._resolved.values()):
             resolution = self._resolutions.get(conflict.unit)
             content = None if resolution is None else resolution.content
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
     def decide(self, conflict: UnitConflict) -> bytes | None:
-        """Return the bytes of a unit in conflict: those of its resolution, else ours.
+        """Return the bytes of a unit in conflict, from its resolution, else from ours.
 
         Raises InvalidResolution.
         """
         resolution = self._resolutions.get(conflict.unit)
         if resolution is None:
-            self._found.setdefault(conflict.unit, conflict)
+            self._unresolved.setdefault(conflict.unit, conflict)
             return conflict.ours
         self._resolved[conflict.unit] = conflict
         match resolution.choice:
@@ -154,12 +154,12 @@ class Conflicts:
 
     def count(self) -> tuple[int, int]:
         """Return the number of conflicts so far, for `truncate`."""
-        return len(self._found), len(self._resolved)
+        return len(self._unresolved), len(self._resolved)
 
     def truncate(self, saved: tuple[int, int]) -> None:
-        """Drop the conflicts added since `count`: they are part of a larger unit that is in conflict."""
-        while len(self._found) > saved[0]:
-            self._found.popitem()
+        """Drop the conflicts added since `count`, because a larger unit that contains them is in conflict."""
+        while len(self._unresolved) > saved[0]:
+            self._unresolved.popitem()
         while len(self._resolved) > saved[1]:
             self._resolved.popitem()
 
@@ -169,7 +169,7 @@ class _Clash(Enum):
 
 
 CLASH: Final = _Clash.CLASH
-"""Both sides changed the value differently."""
+"""The result of a merge of a value that both sides changed differently."""
 
 Clash = Literal[_Clash.CLASH]
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 Two branches that were merged into each other have several merge bases. A unit is merged only if each base
 gives the same result for it; otherwise it is in conflict and stays as in ours. The merges over all bases must
-have the same sections; otherwise the caller takes the document as a unit.
+have the same sections; otherwise the caller treats the document as one unit.
 """
 
 from __future__ import annotations
@@ -41,30 +41,32 @@ def intersect_documents(
 ) -> MergedDocument | None:
     """Return the document on which the merges over several bases agree, and the other units as conflicts.
 
-    Return None if their sections differ, or if a unit in doubt cannot be restored from ours. Raises
+    Return None if their sections differ, or if a disputed unit cannot be restored from ours. Raises
     InvalidResolution.
     """
     documents = [Document.parse(item.data, ours.path) for item in merged]
     first = documents[0]
     if any(_list_sections(item) != _list_sections(first) for item in documents):
         return None
-    shared = {_without_base(conflict) for conflict in merged[0].conflicts}
+    shared = {_remove_base(conflict) for conflict in merged[0].conflicts}
     for item in merged[1:]:
-        shared &= {_without_base(conflict) for conflict in item.conflicts}
+        shared &= {_remove_base(conflict) for conflict in item.conflicts}
     unshared = {
         conflict.unit
         for item in merged
         for conflict in item.conflicts
-        if _without_base(conflict) not in shared
+        if _remove_base(conflict) not in shared
     }
     if any(unit.kind not in (*_TEXT_KINDS, UnitKind.HEADING, UnitKind.METADATA) for unit in unshared):
         return None
     conflicts = Conflicts(resolutions, ours.ending, fit_content)
-    head = _merge_front_matter(documents, ours, theirs, conflicts)
-    if head is None:
+    front_matter = _merge_front_matter(documents, ours, theirs, conflicts)
+    if front_matter is None:
         return None
     splices = [
-        Splice(first.front_matter_end - len(extract_front_matter(first)), first.front_matter_end, head)
+        Splice(
+            first.front_matter_end - len(extract_front_matter(first)), first.front_matter_end, front_matter
+        )
     ]
     disputed = {_find_section_part(unit) for unit in unshared}
     for position, section in enumerate(first.sections):
@@ -81,7 +83,7 @@ def intersect_documents(
     data = apply_splices(first.data, splices)
     if _list_sections(Document.parse(data, ours.path)) != _list_sections(first):
         return None
-    shared_conflicts = [conflict for conflict in merged[0].conflicts if _without_base(conflict) in shared]
+    shared_conflicts = [conflict for conflict in merged[0].conflicts if _remove_base(conflict) in shared]
     resolved = [unit for unit in merged[0].resolved if unit not in unshared]
     return MergedDocument(
         data, (*shared_conflicts, *conflicts), tuple(dict.fromkeys((*resolved, *conflicts.resolved)))
@@ -93,7 +95,7 @@ def _list_sections(document: Document) -> list[tuple[str, int, int | None]]:
     return [(item.key, item.level, item.parent) for item in document.sections]
 
 
-def _without_base(conflict: UnitConflict) -> UnitConflict:
+def _remove_base(conflict: UnitConflict) -> UnitConflict:
     return conflict._replace(base=None)
 
 

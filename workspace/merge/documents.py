@@ -5,11 +5,11 @@ line that a side added, and no line that a side removed. Otherwise the full docu
 as in ours.
 
 The count of lines detects text that was both rewritten and moved. The matching of blocks treats such text as
-removed and added elsewhere, so the merge would lose or repeat it.
+removed and added elsewhere, so the merge would lose or repeat this text.
 
 A document has one namespace for link definitions and footnotes, and the first of two definitions counts
-(CommonMark 0.31 §4.7). If both sides add different definitions of a name, they are a conflict. So are
-different sections that both sides gave the same address.
+(CommonMark 0.31 §4.7). If both sides add different definitions of a name, they are a conflict. Different
+sections to which both sides gave the same address are also a conflict.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ _HAS_TEXT = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 def has_no_lost_line(
     base: Document | None, ours: Document, theirs: Document, merged: Document, conflict_texts: Iterable[bytes]
 ) -> bool:
-    """Return True if each line that a side added is present, and each that it removed is absent.
+    """Return True if each line that a side added is present, and each line that it removed is absent.
 
     Lines of front matter, lines without words (a fence, a rule) and lines of `conflict_texts` are not
     counted. If a line occurs several times in base, both sides may have removed or added the same occurrence.
-    Its count may then be any number between those of the versions.
+    Its count may then be any number between the counts of the versions.
     """
     base_counts, our_counts, their_counts, merged_counts = (
         _list_lines(document) for document in (base, ours, theirs, merged)
@@ -109,7 +109,7 @@ def _normalize_lines(lines: Counter[bytes]) -> Counter[bytes]:
 def find_disputed_definitions(
     base: SectionVersion | None, ours: SectionVersion, theirs: SectionVersion
 ) -> set[SectionId]:
-    """Return the sections of theirs that redefine a name which ours redefines elsewhere, differently.
+    """Return the sections of theirs that define a name differently than another section of ours.
 
     Different definitions in the same section are a conflict of its text. Raises LimitExceeded.
     """
@@ -130,12 +130,12 @@ def find_disputed_definitions(
 
 
 def _find_labels(document: Document) -> set[bytes]:
-    """Return possible labels: some may be inside a code fence."""
+    """Return the possible labels of a document, including labels in code fences."""
     return {normalize_label(match) for match in DEFINITION.finditer(document.data)}
 
 
 def _find_definitions(side: SectionVersion, labels: set[bytes]) -> dict[bytes, dict[SectionId, list[bytes]]]:
-    """Return the definitions of some names in a side's sections: by name, and then by section."""
+    """Return the definitions of some names in a side's sections, by name and section."""
     result: dict[bytes, dict[SectionId, list[bytes]]] = {}
     for id in side.sections:
         text = side.text(id)
@@ -157,7 +157,7 @@ def find_clashing_sections(
     ours: SectionVersion,
     theirs: SectionVersion,
 ) -> set[SectionId]:
-    """Return the sections of theirs whose address, or slug below their parent, ours also uses.
+    """Return the sections of theirs whose address, or slug below their parent, also occurs in ours.
 
     `ids` are the ids of the document's sections that have bytes, in order.
     """
@@ -229,17 +229,17 @@ def merge_documents(
 def _unify_line_endings(
     base: Document | None, ours: Document, theirs: Document
 ) -> tuple[Document | None, Document, Document]:
-    """Return the versions with equal line endings, if each has one kind and one side changed it."""
+    """Return the versions with equal line endings, if each version has one kind of line ending."""
     endings = [
         None if document is None else {*LINE_END_BYTES.findall(document.data)}
         for document in (base, ours, theirs)
     ]
     if any(kinds is not None and len(kinds) > 1 for kinds in endings):
         return base, ours, theirs
-    ending_of_each = [next(iter(kinds), None) if kinds else None for kinds in endings]
-    if len({ending for ending in ending_of_each if ending}) < 2:
+    version_endings = [next(iter(kinds), None) if kinds else None for kinds in endings]
+    if len({ending for ending in version_endings if ending}) < 2:
         return base, ours, theirs
-    merged = merge_values(*ending_of_each)
+    merged = merge_values(*version_endings)
     ending = ours.ending if merged is CLASH or merged is None else merged
     return (
         None if base is None else _convert_line_endings(base, ending),
@@ -309,7 +309,7 @@ def _record_address_conflicts(
     conflicts: Conflicts,
     saved: tuple[int, int],
 ) -> tuple[int, int]:
-    """Record the conflicts of clashing addresses before those of the next round."""
+    """Record the conflicts of clashing addresses before the conflicts of the next round."""
     conflicts.truncate(saved)
     for id in sorted(ids):
         _is_resolved_for_theirs(base, ours, theirs, id, conflicts)
@@ -347,7 +347,7 @@ def _find_key(id: SectionId, *versions: SectionVersion | None) -> str:
 
 
 class _SectionWriter:
-    """The writer of a merged document: it merges each section, and joins the sections."""
+    """A writer of a merged document, which merges each section and joins the sections."""
 
     def __init__(
         self,
@@ -421,28 +421,28 @@ class _SectionWriter:
         """Return the bytes of the merged document."""
         ids = [id for id in self._tree.levels if written[id].data]
         parts = [head]
-        above: SectionId | None = None
+        previous: SectionId | None = None
         for id in ids:
-            if above is None:
+            if previous is None:
                 parts.append(
                     self._merge_blank_lines([side.opening if side else None for side in self._sides])
                 )
             else:
-                parts.append(self._find_blank_lines(above, id, written))
+                parts.append(self._find_blank_lines(previous, id, written))
             parts.append(written[id].data)
-            above = id
+            previous = id
         parts.append(self._merge_blank_lines([side.closing if side else None for side in self._sides]))
         return b"".join(parts)
 
     def _find_blank_lines(
-        self, above: SectionId, id: SectionId, written: Mapping[SectionId, _WrittenSection]
+        self, previous: SectionId, id: SectionId, written: Mapping[SectionId, _WrittenSection]
     ) -> bytes:
         """Return the blank lines between two sections.
 
-        They are those of the versions where the sections are adjacent, else a default.
+        They are copied from the versions where the sections are adjacent; otherwise they are a default.
         """
         adjacent = [
-            side.before[id] if side and id in side.before and side.previous[id] == above else None
+            side.before[id] if side and id in side.before and side.previous[id] == previous else None
             for side in self._sides
         ]
         if adjacent[1] is not None or adjacent[2] is not None:
@@ -454,7 +454,7 @@ class _SectionWriter:
         merged = self._merge_blank_lines(preceding)
         line_count = len(LINE_END_BYTES.findall(merged))
         is_plain = written[id].heading.startswith(b"#") and b"\n" not in written[id].heading
-        if line_count > 1 or (line_count == 1 and is_plain and b"<" not in written[above].text):
+        if line_count > 1 or (line_count == 1 and is_plain and b"<" not in written[previous].text):
             return merged
         return self._ending * 2
 

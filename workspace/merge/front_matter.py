@@ -1,4 +1,4 @@
-"""The merge of front matter: key by key. Comments belong to the key above them.
+"""The key-by-key merge of front matter. Comments belong to the key above them.
 
 Comments above the first key are merged as a key named `#`. If both sides changed a key, a list is merged item
 by item, and a mapping key by key.
@@ -39,8 +39,8 @@ class MergedKey(NamedTuple):
 def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey | None:
     """Return the merge of a key that differs in all three versions; None for a conflict.
 
-    `base` is None where both sides added the key. The lines are those of the side that changed comments, else
-    ours, with the merged value.
+    `base` is None where both sides added the key. The lines come from the side that changed comments,
+    else from ours, and have the merged value.
     """
     parsed = [_read_value(lines) for lines in (base, ours, theirs)]
     comments = [Counter(_COMMENT.findall(lines or b"")) for lines in (base, ours, theirs)]
@@ -66,7 +66,7 @@ def merge_key_values(base: object, ours: object, theirs: object) -> object | Cla
     """Return the merge of three lists or mappings; CLASH if it is ambiguous.
 
     Items of lists are strings and numbers, matched by value. Two different replacements of the same item are
-    a clash, and so are two different orders. A mapping is merged one level deep, with the lists in it.
+    a clash. Two different orders are also a clash. A mapping is merged one level deep, with the lists in it.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
         return _merge_lists([] if base is _MISSING else base, ours, theirs)
@@ -99,16 +99,16 @@ def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list
     }
     disputed: list[_Id] = []
 
-    def note_dispute(id: _Id) -> bool:
+    def record_dispute(id: _Id) -> bool:
         disputed.append(id)
         return False
 
-    order = merge_order([*base_items], [*our_items], [*their_items], members, note_dispute)
+    order = merge_order([*base_items], [*our_items], [*their_items], members, record_dispute)
     return CLASH if disputed else [our_items.get(id, their_items.get(id)) for id in order]
 
 
 def _number_items(items: Sequence[object]) -> dict[_Id, object]:
-    """Return items by value, equal ones numbered; `1` and `true` are different."""
+    """Return items by value and number; equal items have different numbers, and `1` is not `true`."""
     counts: Counter[str] = Counter()
     result: dict[_Id, object] = {}
     for item in items:
@@ -133,12 +133,12 @@ def _are_replaced_differently(base: Sequence[_Id], ours: Sequence[_Id], theirs: 
 def _group_between_common(items: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
     """Return the items between the common ones, by the common item before them."""
     groups: dict[_Id | None, list[_Id]] = {}
-    last: _Id | None = None
+    previous: _Id | None = None
     for item in items:
         if item in common:
-            last = item
+            previous = item
         else:
-            groups.setdefault(last, []).append(item)
+            groups.setdefault(previous, []).append(item)
     return groups
 
 
@@ -167,7 +167,7 @@ def _merge_mappings(
 
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
-# These cannot be keys: a key is not empty, and does not begin with a dash or a `#`.
+# These names cannot be keys: a key is not empty, and does not begin with a dash or a `#`.
 DELIMITERS = _OPENING, _CLOSING = "", "---"
 """The names for the lines that begin and end front matter, in `split_key_lines`."""
 
@@ -178,7 +178,7 @@ COMMENTS = "#"
 def merge_front_matter(
     base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
 ) -> bytes:
-    """Return the merged front matter with its delimiters; empty if there is no front matter."""
+    """Return the merged front matter with its delimiters; empty without front matter."""
     heads = [b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)]
     merged = merge_values(None if base is None else heads[0], heads[1], heads[2])
     if merged is not CLASH:
@@ -262,7 +262,7 @@ def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
 
 
 def _has_values(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
-    """Return True if each key has the expected value: that of its side, or the merged value."""
+    """Return True if each key has the expected value: its side's value, or the merged value."""
     from workspace.document.document import Document
 
     parsed = Document.parse(head)

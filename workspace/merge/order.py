@@ -26,18 +26,18 @@ def merge_order(
     """Return the `members` in order; each of them is in ours or theirs.
 
     A member that one side moved or added follows the same member as on that side. If both sides added members
-    at one position, ours come first. `goes_before` takes the predecessor, one member of theirs and one of
-    ours; if it returns True, theirs comes first. A member that both sides moved differently has its position
-    in ours, unless `is_for_theirs` returns True for it.
+    at one position, our members come first. `goes_before` takes the predecessor, a member of theirs and a
+    member of ours; if it returns True, the member of theirs comes first. A member that both sides moved
+    differently has its position in ours, unless `is_for_theirs` returns True for it.
     """
     if theirs == base and len(members) == len(ours) and all(item in members for item in ours):
         return [*ours]
     common = set(base).intersection(ours, theirs, members)
-    readings = _list_possible_moves(base, ours, theirs, common)
-    our_moves, their_moves = readings[0]
+    possible_moves = _list_possible_moves(base, ours, theirs, common)
+    our_moves, their_moves = possible_moves[0]
     if [item for item in ours if item in common] == [item for item in theirs if item in common]:
         return _lay_out(ours, theirs, members, our_moves, set(), goes_before)
-    for ours_moved, theirs_moved in readings:
+    for ours_moved, theirs_moved in possible_moves:
         from_theirs = (theirs_moved - ours_moved) & common
         order = _lay_out(ours, theirs, members, ours_moved, from_theirs, goes_before)
         if not _find_moved_differently(
@@ -67,15 +67,17 @@ def merge_order(
 def _list_possible_moves(
     base: Sequence[Id], ours: Sequence[Id], theirs: Sequence[Id], common: Collection[Id]
 ) -> list[tuple[set[Id], set[Id]]]:
-    """Return the possible moves of each side: of two members that were swapped, either may have moved.
+    """Return the possible moves of each side: either of two swapped members may have moved.
 
     The pair of moves with the smallest intersection comes first.
     """
-    mine, yours = (
+    our_options, their_options = (
         [find_displaced(base, sequence), find_displaced(base[::-1], sequence[::-1])]
         for sequence in (ours, theirs)
     )
-    return sorted(product(mine, yours), key=lambda pair: len((pair[0] & pair[1]).intersection(common)))
+    return sorted(
+        product(our_options, their_options), key=lambda pair: len((pair[0] & pair[1]).intersection(common))
+    )
 
 
 def _lay_out(
@@ -87,23 +89,23 @@ def _lay_out(
     goes_before: Callable[[Id | None, Id, Id], bool] | None,
 ) -> list[Id]:
     """Return our sequence without `from_theirs`, and with theirs inserted after their predecessors."""
-    known = set(theirs)
+    their_items = set(theirs)
     chain = LinkedList(item for item in ours if item in members and item not in from_theirs)
-    last: Id | None = None
+    previous: Id | None = None
     for item in theirs:
         if item in chain:
             if item not in moved:
-                last = item
+                previous = item
         elif item in members:
-            predecessor = last
+            predecessor = previous
             while (successor := chain.after(predecessor)) is not None and (
-                successor in moved or successor not in known
+                successor in moved or successor not in their_items
             ):
                 if goes_before and goes_before(predecessor, item, successor):
                     break
                 predecessor = successor
             chain.insert(predecessor, item)
-            last = item
+            previous = item
     return [*chain]
 
 
@@ -119,11 +121,11 @@ def _find_moved_differently(
 
 def _map_predecessors(sequence: Iterable[Id], common: Collection[Id]) -> Mapping[Id, Id | None]:
     result: dict[Id, Id | None] = {}
-    last: Id | None = None
+    previous: Id | None = None
     for item in sequence:
-        result[item] = last
+        result[item] = previous
         if item in common:
-            last = item
+            previous = item
     return result
 
 

@@ -1,7 +1,7 @@
 """New content that resolves a conflict, fitted to the position of its unit.
 
-New content may end with a line feed, begin with blank lines, or have other line endings. Those are not part
-of the unit.
+New content may end with a line feed, begin with blank lines, or have other line endings. These bytes are not
+part of the unit.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _DELIMITER = b"---\n"
 def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) -> bytes | None:
     """Return new content of a unit without blank lines around it, with the document's line endings.
 
-    Return None to remove the unit, also for blank content. The content of a file, and a copy of one of the
-    versions, are not changed. Raises InvalidResolution for content that would be parsed as another unit.
+    Return None to remove the unit; blank content also removes it. The content of a file, and a copy of one of
+    the versions, are not changed. Raises InvalidResolution for content that would be parsed as another unit.
     """
     unit = conflict.unit
     if content is None or unit.kind is UnitKind.DOCUMENT:
@@ -50,7 +50,7 @@ def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) ->
         case UnitKind.TASK:
             _check_text(unit, plain)
             if not all(piece.is_item for piece in parse_blocks(plain)):
-                raise _invalid_resolution(
+                raise _make_resolution_error(
                     unit,
                     "must be a list item",
                     "Begin the content with `- [ ]`, and indent the lines below it.",
@@ -61,7 +61,7 @@ def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) ->
 
 
 def set_heading_level(heading: bytes, level: int) -> bytes:
-    """Return a heading from `fit_content` at a level; a document's title has level 0 and stays as it is."""
+    """Return a heading from `fit_content` at a level; level 0, a document's title, leaves it unchanged."""
     if level == 0:
         return heading
     document = Document.parse(_TITLE + heading)
@@ -71,11 +71,11 @@ def set_heading_level(heading: bytes, level: int) -> bytes:
 def _check_text(unit: UnitId, text: bytes) -> None:
     sections = Document.parse(_TITLE + text + _END).sections
     if len(sections) > 2:
-        raise _invalid_resolution(
+        raise _make_resolution_error(
             unit, "must not have headings", "Remove the headings; add subsections after the merge."
         )
     if len(sections) < 2:
-        raise _invalid_resolution(
+        raise _make_resolution_error(
             unit, "has an unclosed code fence or comment", "Close the fence or comment."
         )
 
@@ -83,7 +83,7 @@ def _check_text(unit: UnitId, text: bytes) -> None:
 def _check_heading(unit: UnitId, text: bytes) -> None:
     document = Document.parse(_TITLE + text)
     if len(document.sections) != 2 or format_heading(document, document.sections[1]) != text:
-        raise _invalid_resolution(unit, "must be one heading", "Write one heading, such as `## Title`.")
+        raise _make_resolution_error(unit, "must be one heading", "Write one heading, such as `## Title`.")
 
 
 def _check_metadata(unit: UnitId, lines: bytes) -> None:
@@ -94,13 +94,13 @@ def _check_metadata(unit: UnitId, lines: bytes) -> None:
         form = "`---` above and below" if not unit.where else f"`{unit.where}: …`"
         if unit.where == COMMENTS:
             form = "only comments, `# …`"
-        raise _invalid_resolution(unit, "must be the lines of this key in front matter", f"Write {form}.")
+        raise _make_resolution_error(unit, "must be the lines of this key in front matter", f"Write {form}.")
     if Document.parse(head).front_matter_error is not None:
-        raise _invalid_resolution(
+        raise _make_resolution_error(
             unit, "is not valid YAML", "Quote values that contain `: ` or begin with a special character."
         )
 
 
-def _invalid_resolution(unit: UnitId, problem: str, fix: str) -> InvalidResolution:
+def _make_resolution_error(unit: UnitId, problem: str, fix: str) -> InvalidResolution:
     location = f" of '{unit.where}'" if unit.where else ""
     return InvalidResolution(f"the new content for the {unit.kind}{location} {problem}", fix=fix, unit=unit)

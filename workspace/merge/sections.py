@@ -77,7 +77,7 @@ class SectionVersion:
         return self.document.data[start:end]
 
     def lead(self, id: SectionId) -> bytes | None:
-        """Return the bytes between a section's heading and its text; None if one of them is missing."""
+        """Return the bytes between a section's heading and its text; None without a heading or a text."""
         section = self.sections[id]
         start, end = find_own_span(self.document, section)
         if section.heading is None or section.body == section.start or start >= end:
@@ -186,7 +186,7 @@ class _TreeMerger:
             if id in self._remaining
         ]
         positions = {id: self._merge_position(id) for id in ids}
-        self._break_circles(positions)
+        self._break_cycles(positions)
         members: dict[SectionId | None, list[SectionId]] = {}
         for id, position in positions.items():
             members.setdefault(position.parent, []).append(id)
@@ -214,13 +214,13 @@ class _TreeMerger:
         )
         order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
         # Sections that both sides had elsewhere, below a removed section, come last.
-        known = set(order)
-        result = [*order, *(id for id in children if id not in known)]
+        ordered_ids = set(order)
+        result = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
         return sorted(result, key=lambda id: -(positions[id].depth or MAX_LEVEL + 1))
 
     def _merge_position(self, id: SectionId) -> TreePosition:
-        """Return the position of a section: that on the side that moved it."""
+        """Return the position of a section, taken from the side that moved the section."""
         base = self._base.positions.get(id) if self._base else None
         ours, theirs = self._ours.positions.get(id), self._theirs.positions.get(id)
         if ours is None or theirs is None:
@@ -239,7 +239,7 @@ class _TreeMerger:
         return self._ensure_remaining_parent(id, theirs if self._is_resolved_for_theirs(id) else ours)
 
     def _ensure_remaining_parent(self, id: SectionId, chosen: TreePosition) -> TreePosition:
-        """Return a position whose parent remains: this one, the other side's, or below an ancestor."""
+        """Return a position whose parent remains: `chosen`, the other side's, or one below an ancestor."""
         if chosen.parent is None or chosen.parent in self._remaining:
             return chosen
         for side in (self._ours, self._theirs):
@@ -252,8 +252,8 @@ class _TreeMerger:
             parent = side.positions[parent].parent if parent in side.positions else None
         return TreePosition(parent, 1 if parent else side.sections[id].level)
 
-    def _break_circles(self, positions: dict[SectionId, TreePosition]) -> None:
-        """Move sections that were each put below the other one back to their position in ours."""
+    def _break_cycles(self, positions: dict[SectionId, TreePosition]) -> None:
+        """Move the sections of each parent cycle to their positions in ours, or in theirs if so resolved."""
         checked: set[SectionId | None] = {None}
         for start in [*positions]:
             path: dict[SectionId, None] = {}
@@ -262,10 +262,10 @@ class _TreeMerger:
                 path[id] = None
                 id = positions[id].parent
             if id is not None and id in path:
-                circle = [*path][[*path].index(id) :]
-                resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in circle]
+                cycle = [*path][[*path].index(id) :]
+                resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in cycle]
                 chosen = self._theirs if any(resolved_for_theirs) else self._ours
-                for item in circle:
+                for item in cycle:
                     if item in chosen.positions:
                         positions[item] = self._ensure_remaining_parent(item, chosen.positions[item])
             checked.update(path)
@@ -296,7 +296,7 @@ def _find_position(side: SectionVersion | None, id: SectionId) -> bytes | None:
 def select_sections(
     base: SectionVersion | None, ours: SectionVersion, theirs: SectionVersion, conflicts: Conflicts
 ) -> set[SectionId]:
-    """Return the ids of the sections that the merged document has.
+    """Return the ids of the sections of the merged document.
 
     If one side removed a section in which the other side changed, moved or added something, the section and
     its subsections are one conflict.
@@ -336,7 +336,7 @@ def _group_removed(other: SectionVersion, removed: set[SectionId]) -> dict[Secti
 
 
 def _find_reordered(base: SectionVersion, other: SectionVersion, removed: set[SectionId]) -> set[SectionId]:
-    """Return those of the removed sections that a side moved among their siblings."""
+    """Return the removed sections that a side moved among their siblings."""
     result: set[SectionId] = set()
     for parent in {base.positions[id].parent for id in removed}:
         result |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
@@ -344,7 +344,7 @@ def _find_reordered(base: SectionVersion, other: SectionVersion, removed: set[Se
 
 
 def _is_changed(base: SectionVersion, other: SectionVersion, id: SectionId, removed: set[SectionId]) -> bool:
-    """Return True if a side changed a section that the other one removed, or added a section below it."""
+    """Return True if a side changed a section that the other side removed, or added a section below it."""
     below = set(other.children.get(id, ())) - removed
     if not below.issubset(base.children.get(id, ())):
         return True
@@ -359,7 +359,7 @@ def _is_changed(base: SectionVersion, other: SectionVersion, id: SectionId, remo
 
 
 class HeadingParts(NamedTuple):
-    """A heading in parts.
+    """The parts of a heading.
 
     `above` are the lines of anchors above it, `prefix` the anchors before its words, and `below` the
     attribute lists on the lines below it.

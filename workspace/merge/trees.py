@@ -2,7 +2,7 @@
 
 Documents that both sides changed are merged by `documents`; every other file is copied from the side that
 changed it. Renames of documents are detected. A file that cannot be merged stays as in ours and is a
-conflict. So is a file whose path is blocked by another file.
+conflict. A file whose path is blocked by another file is also a conflict.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def compare_sides(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> tuple[Tre
     The other side may have rewritten a renamed document too much for detection. The document counts as
     renamed by both if both sides have it at the same path.
     """
-    one, other = _compare_side(base, ours), _compare_side(base, theirs)
-    return _add_shared_renames(one, other), _add_shared_renames(other, one)
+    our_side, their_side = _compare_side(base, ours), _compare_side(base, theirs)
+    return _add_shared_renames(our_side, their_side), _add_shared_renames(their_side, our_side)
 
 
 def _compare_side(base: Snapshot, snapshot: Snapshot) -> TreeSide:
@@ -87,7 +87,7 @@ def _find_renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
         return {}
     renames = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
     new_paths = {path: renames.find_new_path(path) for path in renames.removed}
-    # If two removed documents match one new document, the rename is ambiguous.
+    # Two removed documents that match one new document are ambiguous, so neither is renamed.
     counts = Counter(new_paths.values())
     return {path: new for path, new in new_paths.items() if new is not None and counts[new] == 1}
 
@@ -113,9 +113,9 @@ class PathCollisions:
     def find_blocking_path(self, path: str) -> str | None:
         """Return the path in ours that blocks a file's path; None if the path is free.
 
-        A path is blocked by an entry at the path, by a file where a folder is needed, or by a similar name:
-        one that is equal on a disk that ignores letter case or Unicode forms. Similar names that are both in
-        theirs do not block each other. Raises InvalidPath for a path inside a folder named `.git`.
+        A path is blocked by an entry at the path, by a file where a folder is needed, or by a similar name.
+        Similar names are equal on a disk that ignores letter case or Unicode forms. Similar names that are
+        both in theirs do not block each other. Raises InvalidPath for a path inside a folder named `.git`.
         """
         folder = ""
         parts = path.split("/")
@@ -173,11 +173,11 @@ _MAX_CONFLICT_BYTES = 10_000_000
 
 
 class FileConflict(NamedTuple):
-    """A conflict, and the path of its file: as it is in ours, else in theirs.
+    """A conflict, and the path of its file in ours, else in theirs.
 
-    A conflict of a file has the file's bytes; for an irregular file, or one of more than 10 MB, it has the
-    mode and the object id. A conflict of a path has paths. If it has no base, ours and theirs exclude each
-    other: one path would be a folder, or they differ only in letter case or Unicode form.
+    A conflict of a file has the file's bytes. For an irregular file, or a file of more than 10 MB, it has the
+    mode and the object id. A conflict of a path has paths. Without a base, the paths of ours and theirs
+    exclude each other. One would be a folder, or they differ only in letter case or Unicode form.
     """
 
     path: str
@@ -185,18 +185,18 @@ class FileConflict(NamedTuple):
 
 
 class FileConflicts:
-    """The conflicts of one merge, collected during it, each decided by a resolution if there is one."""
+    """The conflicts of one merge, collected during the merge; a resolution may decide each of them."""
 
     def __init__(self, git: GitReader, resolutions: Resolutions) -> None:
         self._git = git
         self._resolutions = resolutions
-        self._found: dict[tuple[str, UnitId], FileConflict] = {}
+        self._unresolved: dict[tuple[str, UnitId], FileConflict] = {}
         self._resolved: dict[tuple[str, UnitId], None] = {}
 
     @property
     def conflicts(self) -> tuple[FileConflict, ...]:
         """The undecided conflicts, in order of paths."""
-        return tuple(sorted(self._found.values(), key=lambda item: item.path))
+        return tuple(sorted(self._unresolved.values(), key=lambda item: item.path))
 
     @property
     def resolved(self) -> tuple[tuple[str, UnitId], ...]:
@@ -208,13 +208,13 @@ class FileConflicts:
         return self._resolutions.get(path, {})
 
     def is_decided(self, path: str) -> bool:
-        """Return True if there is a resolution for the full file."""
+        """Return True if a resolution exists for the full file."""
         return FILE_UNIT in self.select_resolutions(path)
 
     def add(self, path: str, merged: MergedDocument) -> None:
         """Add the conflicts of a document's merge."""
         for conflict in merged.conflicts:
-            self._found[path, conflict.unit] = FileConflict(path, conflict)
+            self._unresolved[path, conflict.unit] = FileConflict(path, conflict)
         self._resolved |= {(path, unit): None for unit in merged.resolved}
 
     def resolve_file(
@@ -223,8 +223,10 @@ class FileConflicts:
         """Return the resolved change of a file; None means ours, also without a resolution."""
         resolution = self._find_resolution(path, FILE_UNIT)
         if resolution is None:
-            versions = (self._show_version(entry) for entry in (base, ours, theirs))
-            self._found.setdefault((path, FILE_UNIT), FileConflict(path, UnitConflict(FILE_UNIT, *versions)))
+            versions = (self._format_version(entry) for entry in (base, ours, theirs))
+            self._unresolved.setdefault(
+                (path, FILE_UNIT), FileConflict(path, UnitConflict(FILE_UNIT, *versions))
+            )
             return None
         match resolution.choice:
             case ResolutionChoice.OURS:
@@ -244,7 +246,7 @@ class FileConflicts:
             self._add_path_conflict(ours.path, base.path, ours.path, theirs.path)
             return False
         if resolution.choice is ResolutionChoice.CONTENT:
-            raise _invalid_resolution(
+            raise _make_resolution_error(
                 "the path of a file cannot be resolved with new content", "Choose 'ours' or 'theirs'."
             )
         return resolution.choice is ResolutionChoice.THEIRS
@@ -255,14 +257,14 @@ class FileConflicts:
         if resolution is None:
             self._add_path_conflict(path, None, blocking_path, path)
         elif resolution.choice is not ResolutionChoice.OURS:
-            raise _invalid_resolution(
+            raise _make_resolution_error(
                 "of two files whose paths exclude each other, that of theirs can only be left out",
                 "Choose 'ours', or rename one of them first.",
             )
 
     def _add_path_conflict(self, path: str, *paths: str | None) -> None:
         versions = (None if name is None else name.encode("utf-8", "surrogateescape") for name in paths)
-        self._found[path, PATH_UNIT] = FileConflict(path, UnitConflict(PATH_UNIT, *versions))
+        self._unresolved[path, PATH_UNIT] = FileConflict(path, UnitConflict(PATH_UNIT, *versions))
 
     def _find_resolution(self, path: str, unit: UnitId) -> Resolution | None:
         resolution = self.select_resolutions(path).get(unit)
@@ -270,14 +272,14 @@ class FileConflicts:
             self._resolved[path, unit] = None
         return resolution
 
-    def _show_version(self, entry: TreeEntry | None) -> bytes | None:
+    def _format_version(self, entry: TreeEntry | None) -> bytes | None:
         if entry is None:
             return None
         data = self._git.blob_within(entry.id, _MAX_CONFLICT_BYTES) if entry.is_blob else None
         return b"%o %s" % (entry.mode, entry.id.encode()) if data is None else data
 
 
-def _invalid_resolution(message: str, fix: str) -> InvalidResolution:
+def _make_resolution_error(message: str, fix: str) -> InvalidResolution:
     return InvalidResolution(message, fix=fix)
 
 
@@ -326,7 +328,7 @@ class Merge(NamedTuple):
         return change.entry if change is not None else self.ours.entry(path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a regular file after the merge; None if there is no such file."""
+        """Return the bytes of a regular file after the merge; None if the file does not exist."""
         entry = self.entry(path)
         if entry is None or isinstance(entry, bytes):
             return entry
@@ -346,9 +348,9 @@ def merge_snapshots(
 
 
 class _TreeMerge:
-    """One merge: the changes in ours, the paths that are left, and the paths that are added.
+    """One merge: the changes in ours, the paths that files leave, and the paths that are added.
 
-    The paths of theirs are stored with their path in ours; None if the file is new there.
+    Each path of theirs is stored with the file's path in ours, or with None if the file is new in ours.
     """
 
     def __init__(self, base: Snapshot, ours: TreeSide, theirs: TreeSide, decisions: FileConflicts) -> None:
@@ -442,23 +444,23 @@ class _TreeMerge:
     def _add(self, theirs: FileLocation, *, is_new_here: bool) -> None:
         """Add one file of theirs."""
         assert theirs.entry is not None
-        here = find_file(self._ours.snapshot, theirs.path)
-        if here is None or theirs.path in self._leaving:
+        our_entry = find_file(self._ours.snapshot, theirs.path)
+        if our_entry is None or theirs.path in self._leaving:
             self._incoming[theirs.path] = (None, WholeEntry(theirs.entry))
         elif not is_new_here:
             # A different document of ours, which ours renamed, is at this path.
-            self._take_file(theirs.path, None, here, theirs.entry)
+            self._take_file(theirs.path, None, our_entry, theirs.entry)
             if theirs.path in self._changes:
                 self._sources[theirs.path] = FileSources(theirs.path, theirs.path, theirs.path)
         else:
-            change = self._merge_content(None, FileLocation(theirs.path, here), theirs)
+            change = self._merge_content(None, FileLocation(theirs.path, our_entry), theirs)
             if change is not None:
                 self._changes[theirs.path] = change
 
     def _take_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> None:
-        """Take a file that cannot be merged: that of ours, unless a resolution decides."""
+        """Take a file that cannot be merged from ours, unless a resolution decides."""
         change = self._decisions.resolve_file(path, base, ours, theirs)
         if change == WholeEntry(None):
             self._leaving.add(path)
@@ -470,46 +472,53 @@ class _TreeMerge:
     def _merge_content(
         self, base: FileLocation | None, ours: FileLocation, theirs: FileLocation
     ) -> bytes | WholeEntry | None:
-        """Return the content of a file after the merge; None if it is that of ours."""
-        here, there, old = ours.entry, theirs.entry, base.entry if base else None
-        assert here is not None
-        assert there is not None
-        if _is_same_file(here, there) or (old is not None and _is_same_file(there, old)):
+        """Return the content of a file after the merge; None if it is the content of ours."""
+        our_entry, their_entry, base_entry = ours.entry, theirs.entry, base.entry if base else None
+        assert our_entry is not None
+        assert their_entry is not None
+        if _is_same_file(our_entry, their_entry) or (
+            base_entry is not None and _is_same_file(their_entry, base_entry)
+        ):
             return None
-        if old is not None and _is_same_file(here, old):
-            return WholeEntry(there)
-        if old is not None and old.is_blob and here.is_blob and there.is_blob:
+        if base_entry is not None and _is_same_file(our_entry, base_entry):
+            return WholeEntry(their_entry)
+        if base_entry is not None and base_entry.is_blob and our_entry.is_blob and their_entry.is_blob:
             # Content and mode are decided separately, if only one side changed them.
-            mode = there.mode if here.mode == old.mode else here.mode
-            if there.id in (old.id, here.id):
-                return None if mode == here.mode else WholeEntry(here._replace(mode=mode))
-            if here.id == old.id:
-                return WholeEntry(there._replace(mode=mode))
+            mode = their_entry.mode if our_entry.mode == base_entry.mode else our_entry.mode
+            if their_entry.id in (base_entry.id, our_entry.id):
+                return None if mode == our_entry.mode else WholeEntry(our_entry._replace(mode=mode))
+            if our_entry.id == base_entry.id:
+                return WholeEntry(their_entry._replace(mode=mode))
         merged = self._merge_document(base, ours, theirs)
         if merged is None:
-            return self._decisions.resolve_file(ours.path, old, here, there)
+            return self._decisions.resolve_file(ours.path, base_entry, our_entry, their_entry)
         self._decisions.add(ours.path, merged)
-        return None if hash_blob(merged.data) == here.id else merged.data
+        return None if hash_blob(merged.data) == our_entry.id else merged.data
 
     def _merge_document(
         self, base: FileLocation | None, ours: FileLocation, theirs: FileLocation
     ) -> MergedDocument | None:
         """Return the merged document of both sides; None if the files cannot be merged."""
-        entries = [located.entry for located in (base, ours, theirs) if located is not None]
+        entries = [location.entry for location in (base, ours, theirs) if location is not None]
         # New bytes have no mode.
         if any(entry is None or entry.mode != FILE_MODE for entry in entries):
             return None
         # Imported here because a server answers its first requests without parsing a document.
         from workspace.merge.documents import merge_documents
 
-        snapshot, (one, other) = self._ours.snapshot, (ours.path, theirs.path)
+        snapshot, (our_path, their_path) = self._ours.snapshot, (ours.path, theirs.path)
         try:
-            old = self._base.document(base.path) if base else None
-            here, there = snapshot.document(one), self._theirs.snapshot.document(other)
-            merged = merge_documents(old, here, there, self._decisions.select_resolutions(one))
+            base_document = self._base.document(base.path) if base else None
+            our_document, their_document = (
+                snapshot.document(our_path),
+                self._theirs.snapshot.document(their_path),
+            )
+            merged = merge_documents(
+                base_document, our_document, their_document, self._decisions.select_resolutions(our_path)
+            )
         except (DocumentNotFound, LimitExceeded):
             return None
-        is_decided = merged.conflicts and self._decisions.is_decided(one)
+        is_decided = merged.conflicts and self._decisions.is_decided(our_path)
         return None if is_decided or len(merged.data) > snapshot.config.limits.document_bytes else merged
 
     def _resolve_collisions(self) -> None:
@@ -525,7 +534,7 @@ class _TreeMerge:
                 del self._incoming[path]
                 self._left_sources[path] = FileSources(path, blocking_path, path)
                 is_settled = False
-                if old is not None:  # its old path may block other files again
+                if old is not None:  # the old path may block other files again
                     self._leaving.discard(old)
                     self._sources[old] = self._incoming_sources[path]
                     if change != WholeEntry(self._ours.snapshot.entry(old)):
@@ -533,15 +542,15 @@ class _TreeMerge:
 
     def _replaces_blocking_file(self, path: str, blocking_path: str) -> bool:
         """Return True if a resolution lets an added file replace the blocking file."""
-        here = find_file(self._ours.snapshot, path)
-        if blocking_path != path or here is None:
+        our_entry = find_file(self._ours.snapshot, path)
+        if blocking_path != path or our_entry is None:
             self._decisions.leave_out(path, blocking_path)
             return False
         if path in self._changes:
             self._decisions.leave_out(path, blocking_path)
             return False
-        there = find_file(self._theirs.snapshot, path)
-        change = self._decisions.resolve_file(path, None, here, there)
+        their_entry = find_file(self._theirs.snapshot, path)
+        change = self._decisions.resolve_file(path, None, our_entry, their_entry)
         if isinstance(change, bytes):
             self._incoming[path] = (self._incoming[path][0], change)
         # A file that theirs renamed includes the changes of ours.
@@ -554,5 +563,5 @@ def find_file(snapshot: Snapshot, path: str) -> TreeEntry | None:
     return None if entry is None or entry.is_tree else entry
 
 
-def _is_same_file(one: TreeEntry, other: TreeEntry) -> bool:
-    return (one.id, one.mode) == (other.id, other.mode)
+def _is_same_file(left: TreeEntry, right: TreeEntry) -> bool:
+    return (left.id, left.mode) == (right.id, right.mode)

@@ -29,26 +29,26 @@ class MergedWorld:
         self._removed = {path for path, change in merge.changes.items() if change == WholeEntry(None)}
         # The names of changed entries in each folder, after the merge.
         self._changed_names: dict[str, set[str]] = {}
-        self._reduced_folders = {above for path in self._removed for above in _list_parents(path)}
+        self._reduced_folders = {folder for path in self._removed for folder in _list_parents(path)}
         for path in merge.changes.keys() - self._removed:
-            for above in _list_parents(path):
-                self._changed_names.setdefault(above, set()).add(
-                    path[len(above) :].lstrip("/").partition("/")[0]
+            for folder in _list_parents(path):
+                self._changed_names.setdefault(folder, set()).add(
+                    path[len(folder) :].lstrip("/").partition("/")[0]
                 )
 
     @property
     def rules(self) -> LinkRules:
-        """The rules of links."""
+        """The rules by which links are read."""
         return self._ours.config.links
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
-        """Return the paths of all documents by the lower-case stem of their name."""
+        """The paths of all documents, grouped by the stem of their names in lower case."""
         changed = {path for path in self._merge.changes if self._is_document(path)}
         return group_by_stem((self._ours.documents.keys() - self._removed) | changed)
 
     def exists(self, path: str) -> bool:
-        """Return True if there is an entry at a path; "" is the root."""
+        """Return True if an entry is at a path; "" is the root."""
         if not path or path in self._changed_names:
             return True
         change = self._merge.changes.get(path)
@@ -59,11 +59,11 @@ class MergedWorld:
             return False
         if not entry.is_tree or path not in self._reduced_folders:
             return True
-        # Git stores no empty folders.
+        # Git does not store empty folders.
         return any(f"{path}/{below}" not in self._removed for below, _ in walk_tree(self._ours.git, entry.id))
 
     def is_folder(self, path: str) -> bool:
-        """Return True if there is a folder or submodule at a path."""
+        """Return True if a folder or a submodule is at a path."""
         if not path or path in self._changed_names:
             return True
         entry = self._merge.entry(path)
@@ -82,7 +82,7 @@ class MergedWorld:
         return names | self._changed_names.get(folder, set())
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None if it is not a document, or cannot be read."""
+        """Return the document at a path; None if no readable document is there."""
         if path not in self._documents:
             self._documents[path] = self._read(path)
         return self._documents[path]

@@ -1,7 +1,7 @@
 """The rules that govern a change, and the gate for direct writes to the served branch.
 
-Each matching rule must be fulfilled. If there is any rule, the files that define rules and document types are
-governed by all of them together: otherwise a proposal could remove the gate that blocks it.
+Each matching rule must be fulfilled. If there is any rule, all rules together govern the files
+that define rules and document types. Otherwise a proposal could remove the gate that blocks it.
 
 Globs ignore letter case and Unicode forms: on many disks such names are one file.
 """
@@ -44,21 +44,21 @@ class GlobMatcher:
         self._known: dict[str, frozenset[str]] = {}
 
     def match(self, globs: Sequence[str]) -> frozenset[str]:
-        """Return the paths that match any of the globs; without a glob, all."""
+        """Return the paths that match any of the globs; return all paths if there is no glob."""
         if not globs:
             return self._paths
         return frozenset().union(*map(self._match_glob, globs))
 
     def _match_glob(self, text: str) -> frozenset[str]:
-        found = self._known.get(text)
-        if found is None:
-            found = self._match_names(text, self._names, self._above)
+        paths = self._known.get(text)
+        if paths is None:
+            paths = self._match_names(text, self._names, self._above)
             folded = _fold_name(text)
-            # A folded range such as `[A-z]` matches less, so both forms are tried.
+            # A folded range such as `[A-z]` matches fewer names, so both forms are tried.
             if (folded, self._folded_names) != (text, self._names):
-                found |= self._match_names(folded, self._folded_names, _fold_name(self._above))
-            self._known[text] = found
-        return found
+                paths |= self._match_names(folded, self._folded_names, _fold_name(self._above))
+            self._known[text] = paths
+        return paths
 
     def _match_names(self, text: str, names: Mapping[str, str], above: str) -> frozenset[str]:
         """Return the paths whose name matches a glob, or whose part below the root does."""
@@ -81,7 +81,7 @@ def _fold_name(name: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def find_literal_part(glob: str) -> str:
-    """Return the longest literal text of a glob, up to its first bracket; each match contains it."""
+    """Return the longest literal text of a glob before its first bracket; each match contains this text."""
     return max(_WILD.split(glob.rstrip("/").partition("[")[0]), key=len)
 
 
@@ -150,20 +150,20 @@ def find_governing_rules(
     config: WorkspaceConfig, touched: Sequence[TouchedPath]
 ) -> tuple[GoverningRule, ...]:
     """Return the rules that govern any of the paths, in the order of the file."""
-    found = []
-    matcher = GlobMatcher([one.path for one in touched], config.root)
-    settings = {one.path for one in touched if is_settings_path(one.path)}
+    governing = []
+    matcher = GlobMatcher([entry.path for entry in touched], config.root)
+    settings = {entry.path for entry in touched if is_settings_path(entry.path)}
     for number, rule in enumerate(config.protect, 1):
-        reached, types = matcher.match(rule.paths), frozenset(rule.types)
+        matched, types = matcher.match(rule.paths), frozenset(rule.types)
         paths = tuple(
-            one.path
-            for one in touched
-            if one.path in settings
-            or (one.path in reached and (not types or not types.isdisjoint(one.types)))
+            entry.path
+            for entry in touched
+            if entry.path in settings
+            or (entry.path in matched and (not types or not types.isdisjoint(entry.types)))
         )
         if paths:
-            found.append(GoverningRule(rule, number, paths))
-    return tuple(found)
+            governing.append(GoverningRule(rule, number, paths))
+    return tuple(governing)
 
 
 def is_governed(rule: Protection, root: str, one: TouchedPath) -> bool:
@@ -175,14 +175,14 @@ def is_governed(rule: Protection, root: str, one: TouchedPath) -> bool:
 
 
 def read_types_before(snapshot: Snapshot, path: str) -> frozenset[str]:
-    """Return the types of a document at a commit; empty if it is missing."""
+    """Return the types of a document at a commit; return none for a missing document."""
     with suppress(DocumentNotFound):
-        return frozenset(_read_type(snapshot.taxonomy, snapshot.document(path)))
+        return frozenset(_read_document_types(snapshot.taxonomy, snapshot.document(path)))
     return frozenset()
 
 
 def read_types_after(snapshot: Snapshot, path: str, change: bytes | WholeEntry | None) -> frozenset[str]:
-    """Return the types of a document after a change to a commit; empty if it is removed."""
+    """Return the types of a document after a change to a commit; return none if it is removed."""
     if isinstance(change, WholeEntry):
         entry = change.entry
         change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
@@ -193,7 +193,7 @@ def read_types(taxonomy: Taxonomy, path: str, data: bytes) -> frozenset[str]:
     """Return the types of a document's bytes: of its front matter, else of the nearest manifest."""
     from workspace.document.document import Document
 
-    return frozenset(_read_type(taxonomy, Document.parse(data, path)))
+    return frozenset(_read_document_types(taxonomy, Document.parse(data, path)))
 
 
 def check_direct(snapshot: Snapshot, changes: Changes) -> None:
@@ -202,12 +202,12 @@ def check_direct(snapshot: Snapshot, changes: Changes) -> None:
         return
     governed = find_governing_rules(snapshot.config, find_touched_paths(snapshot, changes))
     if governed:
-        raise Protected(sorted({path for one in governed for path in one.paths}))
+        raise Protected(sorted({path for rule in governed for path in rule.paths}))
 
 
 def is_settings_path(path: str) -> bool:
     """Return True if a file of this path defines rules or the types of documents."""
-    name = fold_name(path)  # the same file on many disks
+    name = fold_name(path)  # many file systems ignore letter case
     return name == CONFIG_PATH or name.startswith(SETTINGS_FOLDER) or name.rpartition("/")[2] == MANIFEST
 
 
@@ -218,6 +218,6 @@ def format_paths(paths: Sequence[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _read_type(taxonomy: Taxonomy, document: Document) -> tuple[str, ...]:
+def _read_document_types(taxonomy: Taxonomy, document: Document) -> tuple[str, ...]:
     own = read_values("type", document.front_matter.get("type"))
     return own or taxonomy.manifest_values(document.path).get("type", ())

@@ -1,8 +1,8 @@
-"""Named tokens, which prove that a person is acting, and who it is.
+"""Named tokens, which prove that a person is acting, and identify that person.
 
 A token is a secret, `docyard_<name>_<48 hex digits>`, shown once at its creation. Its SHA-256 is stored: 192
-random bits need no slow hash. That digest is also the key of the person's seals, so its file is private, and
-is not part of what Git fetches, clones or pushes.
+random bits need no slow hash. That digest is also the key of the person's seals, so its file is private. Git
+does not fetch, clone or push the file.
 
 The file of tokens is `docyard/tokens.json` in the common Git directory, of mode 600.
 
@@ -13,7 +13,7 @@ The file of tokens is `docyard/tokens.json` in the common Git directory, of mode
       "version": 1
     }
 
-The file is replaced atomically, under a lock. A file that others own, read or write is not used: a writer
+The file is replaced atomically, under a lock. A file that others own, read or write is not used. A writer
 could claim any name, and a reader could create the seals of every person.
 """
 
@@ -37,7 +37,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.private_folder import is_closed_to_us
 
 MAX_TEXT = 200
-"""Characters of a person's name, or of an address."""
+"""The most characters of a person's name, or of an address."""
 
 _SUGGESTED = 39
 _NO_ADDRESS = re.compile(r"[<>\s]")
@@ -82,9 +82,9 @@ def make_person(token: str, name: str, email: str) -> Person:
             fix=f"Use at most 39 lower-case letters, digits, '.' and '-'{example}.",
             field="token",
         )
-    shown = " ".join(_text(name, "name").split())
-    address = _text(email, "email").strip()
-    if not shown or "<" in shown or ">" in shown:
+    display_name = " ".join(_check_text(name, "name").split())
+    address = _check_text(email, "email").strip()
+    if not display_name or "<" in display_name or ">" in display_name:
         raise InvalidPerson("the name is empty, or contains < or >", fix="Give a name.", field="name")
     if not address or _NO_ADDRESS.search(address) or not address.isprintable():
         raise InvalidPerson(
@@ -92,10 +92,10 @@ def make_person(token: str, name: str, email: str) -> Person:
             fix="Give an e-mail address.",
             field="email",
         )
-    return Person(token, shown, address)
+    return Person(token, display_name, address)
 
 
-def _text(text: str, field: str) -> str:
+def _check_text(text: str, field: str) -> str:
     if len(text) > MAX_TEXT:
         raise InvalidPerson(
             f"the {field} has {len(text):,} characters; the limit is {MAX_TEXT}",
@@ -148,7 +148,7 @@ class TokenFile:
         self._last: tuple[tuple[int, ...], Mapping[str, KnownPerson]] | None = None
 
     def read(self) -> Mapping[str, KnownPerson]:
-        """Return the tokens; empty if there is no file. Raises UnsafeTokens, DamagedTokens."""
+        """Return the tokens; return none if there is no file. Raises UnsafeTokens, DamagedTokens."""
         if self._path.parent.is_symlink():
             raise UnsafeTokens(
                 "its folder is a symbolic link", "Replace the link `docyard` in the Git folder by a folder."
@@ -167,23 +167,23 @@ class TokenFile:
             ) from None
         try:
             status = os.fstat(handle)
-            _check(status)
+            _check_status(status)
             stamp = tuple(getattr(status, name) for name in _STAMP)
             last = self._last
             if last is not None and last[0] == stamp:
                 return last[1]
             with open(handle, "rb", closefd=False) as stream:
-                found = decode_tokens(stream.read(MAX_BYTES + 1))
+                tokens = decode_tokens(stream.read(MAX_BYTES + 1))
         finally:
             os.close(handle)
-        self._last = stamp, found
-        return found
+        self._last = stamp, tokens
+        return tokens
 
     @contextmanager
     def edit(self) -> Iterator[dict[str, KnownPerson]]:
-        """Yield a copy to change, which replaces the file if the block succeeds; other writers wait.
+        """Yield a copy of the tokens; write the copy to the file if the block succeeds. Other writers wait.
 
-        Raises what `read` does, AnotherWriter, and CannotWrite.
+        Raises the errors of `read`, AnotherWriter, and CannotWrite.
         """
         from workspace.publishing.locks import CannotWrite, docyard_lock
 
@@ -203,7 +203,7 @@ class TokenFile:
             new.unlink()
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(handle, "wb") as stream:
-            os.fchmod(handle, 0o600)  # a folder's default ACL could have given more
+            os.fchmod(handle, 0o600)  # the default ACL of the folder may have granted more
             stream.write(data)
             stream.flush()
             os.fsync(handle)
@@ -234,17 +234,19 @@ def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
     if len(data) > MAX_BYTES:
         raise DamagedTokens(f"it has more than {MAX_BYTES:,} bytes")
     try:
-        found = json.loads(data.decode())
+        content = json.loads(data.decode())
     except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
         raise DamagedTokens("it is not JSON") from None
-    if not isinstance(found, dict) or not isinstance(found.get("tokens"), list):
+    if not isinstance(content, dict) or not isinstance(content.get("tokens"), list):
         raise DamagedTokens("'tokens' must be a list")
-    if found.get("version") != VERSION:
+    if content.get("version") != VERSION:
         raise DamagedTokens(f"'version' must be {VERSION}")
     tokens: dict[str, KnownPerson] = {}
-    for number, one in enumerate(found["tokens"], 1):
+    for number, record in enumerate(content["tokens"], 1):
         fields = (
-            [one.get(name) for name in ("token", "name", "email", "digest")] if isinstance(one, dict) else []
+            [record.get(name) for name in ("token", "name", "email", "digest")]
+            if isinstance(record, dict)
+            else []
         )
         texts = [field for field in fields if isinstance(field, str)]
         if len(texts) != 4 or not _IS_DIGEST.fullmatch(texts[3]) or texts[0] in tokens:
@@ -256,7 +258,7 @@ def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
     return tokens
 
 
-def _check(status: os.stat_result) -> None:
+def _check_status(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise UnsafeTokens("it is not a regular file", "Remove it.")
     if status.st_uid != os.geteuid():
@@ -303,14 +305,14 @@ class Keyring(Protocol):
     """The owners of tokens, by name."""
 
     def find_known(self, token: str) -> KnownPerson | None:
-        """Return the person and the key of a token's name; None if the name is unknown."""
+        """Return the person and the key of a token's name, or None if the name is unknown."""
 
 
 class Tokens:
     """The tokens that a repository knows, by its common Git directory. Safe in several threads.
 
     Each method raises UnsafeTokens for a file that others could have read or written, and DamagedTokens for
-    an invalid one; those that change it also AnotherWriter and CannotWrite.
+    an invalid one. Methods that change the file also raise AnotherWriter and CannotWrite.
     """
 
     def __init__(self, common_dir: Path) -> None:
@@ -329,18 +331,18 @@ class Tokens:
         Raises InvalidToken for a text that is not a token, InvalidPerson, and TokenExists for another token
         of its name. The same token may be added again, with another name or address.
         """
-        form = _IS_SECRET.fullmatch(secret)
-        if form is None:
+        match = _IS_SECRET.fullmatch(secret)
+        if match is None:
             raise InvalidToken()
-        person = make_person(form[1], name, email)
+        person = make_person(match[1], name, email)
         self._store_token(person, _hash_secret(secret))
         return person
 
     def revoke(self, name: str) -> Person:
-        """Remove a token: its approvals, old ones too, no longer count here. Raises UnknownToken."""
+        """Remove a token, so that all its approvals no longer count here. Raises UnknownToken."""
         with self._file.edit() as tokens:
             if name not in tokens:
-                raise _unknown_token(name, tokens)
+                raise _make_unknown_token_error(name, tokens)
             return tokens.pop(name).person
 
     def list(self) -> tuple[Person, ...]:
@@ -354,21 +356,21 @@ class Tokens:
     def person(self, secret: str) -> Person:
         """Return the person whose token this is. Raises InvalidToken."""
         digest = _hash_secret(secret)
-        found = None
+        owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
         for known in self._file.read().values():
             if hmac.compare_digest(known.key, digest):
-                found = known.person
-        if found is None:
+                owner = known.person
+        if owner is None:
             raise InvalidToken()
-        return found
+        return owner
 
     def find_known(self, token: str) -> KnownPerson | None:
-        """Return the person and the key of a token's name; None if the name is unknown."""
+        """Return the person and the key of a token's name, or None if the name is unknown."""
         return self._file.read().get(token)
 
     def key(self, token_name: str) -> bytes | None:
-        """Return the key of a token's seals; None if the name is unknown."""
+        """Return the key of a token's seals, or None if the name is unknown."""
         known = self.find_known(token_name)
         return None if known is None else known.key
 
@@ -391,7 +393,7 @@ def _hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _unknown_token(name: str, known: Mapping[str, KnownPerson]) -> UnknownToken:
+def _make_unknown_token_error(name: str, known: Mapping[str, KnownPerson]) -> UnknownToken:
     from workspace.nearest import find_nearest
 
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"

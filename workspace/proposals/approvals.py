@@ -61,7 +61,7 @@ def _compute_mac(
 
 
 _Key = tuple[KnownBy, str, bool]
-"""A reviewer: the way they are known, their address or label, and whether that is proven."""
+"""A reviewer: the way they are known, their address or label, and True if a token proves it."""
 
 
 class VoidReason(StrEnum):
@@ -114,30 +114,30 @@ def evaluate_reviews(
 ) -> EffectiveReviews:
     """Return the valid reviews of a proposal.
 
-    `events` are its events in order, `own` the addresses of people who wrote commits of it by hand. If
+    `events` are its events in order. `own` are the addresses of people who wrote its commits by hand. If
     `is_all_seen` is False, the merge would put more under a rule than the tip has: no approval is valid.
     Raises the errors of `tokens`.
     """
     replay = _ReviewReplay(proposal, tokens)
     for event in events:
         replay.apply(event)
-    owners = {address.casefold() for address in own}
-    approving = []
-    for approval in (one for by_token in replay.approvals.values() for one in by_token.values()):
+    authors = {address.casefold() for address in own}
+    approvers = []
+    for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
             replay.void[approval.event] = VoidReason.OUTDATED
         elif not is_all_seen:
             replay.void[approval.event] = VoidReason.UNSEEN
-        elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in owners:
+        elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in authors:
             replay.void[approval.event] = VoidReason.OWN
         else:
-            approving.append(approval.person)
-    requesters = tuple(author for some in replay.change_requests.values() for author in some.values())
-    return EffectiveReviews(tuple(sorted(approving)), requesters, replay.void)
+            approvers.append(approval.person)
+    requesters = tuple(author for by_key in replay.change_requests.values() for author in by_key.values())
+    return EffectiveReviews(tuple(sorted(approvers)), requesters, replay.void)
 
 
 def find_void_reason(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
-    """Return the reason why a review does not count for the current proposal; None if it does.
+    """Return the reason why a review does not count for the current proposal; return None if it counts.
 
     `void_by` has the reasons of approvals that depend on tokens, by the id of their event.
     """
@@ -156,12 +156,12 @@ def find_void_reason(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> 
 
 
 def normalize_address(person: Person) -> str:
-    """Return the form of an address in which two tokens of one person are equal."""
+    """Return a person's address without letter case; it is equal for all tokens of that person."""
     return person.email.casefold()
 
 
 def _is_own(author: Author, person: Person) -> bool:
-    """Return True if a person opened the proposal; a proposal of a client is not a person's own."""
+    """Return True if a person opened the proposal; a client's proposal belongs to no person."""
     if author.known_by is KnownBy.CLIENT:
         return False
     is_same_token = author.known_by is KnownBy.TOKEN and author.label == person.token
@@ -169,11 +169,13 @@ def _is_own(author: Author, person: Person) -> bool:
 
 
 class _ReviewReplay:
-    """The replay of events, at constant cost each."""
+    """A replay of the events of a proposal, at constant cost for each event."""
 
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
         self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
-        self.change_requests: dict[str, dict[_Key, Author]] = {}  # by commit, as a submission answers them
+        self.change_requests: dict[
+            str, dict[_Key, Author]
+        ] = {}  # by commit: a submission answers a commit's requests
         self.void: dict[str, VoidReason] = {}
         self._request_commits: dict[_Key, str] = {}  # the commit of each change request
         self._seals: set[str] = set()
@@ -183,45 +185,47 @@ class _ReviewReplay:
 
     def apply(self, event: Event) -> None:
         match event.body:
-            case Submitted() as words:
+            case Submitted() as body:
                 # A submission of other content answers a request; a submission of the same content does not.
                 self.change_requests = {
-                    at: self.change_requests[at] for at in words.unanswered if at in self.change_requests
+                    commit: self.change_requests[commit]
+                    for commit in body.unanswered
+                    if commit in self.change_requests
                 }
-            case Reviewed() as words if words.verdict is not ReviewDecision.COMMENT:
-                proven = self._prove_author(event.author, words)
+            case Reviewed() as body if body.verdict is not ReviewDecision.COMMENT:
+                proven = self._prove_author(event.author, body)
                 if isinstance(proven, VoidReason):
-                    self._apply_unproven(event, words, proven)
+                    self._apply_unproven(event, body, proven)
                 else:
-                    self._apply_proven(event, words, proven)
+                    self._apply_proven(event, body, proven)
 
-    def _apply_proven(self, event: Event, words: Reviewed, person: Person) -> None:
+    def _apply_proven(self, event: Event, body: Reviewed, person: Person) -> None:
         """Apply a review that a token proves; it replaces earlier ones of the person."""
         address = normalize_address(person)
         own_key: _Key = (KnownBy.TOKEN, address, True)
         for key in (own_key, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
             self._withdraw_request(key)
         approvals = self.approvals.setdefault(address, {})
-        if words.verdict is ReviewDecision.APPROVE:
+        if body.verdict is ReviewDecision.APPROVE:
             self._mark_replaced(approvals.pop(person.token, None))
-            approvals[person.token] = _Approval(event.id, words.commit, person)
+            approvals[person.token] = _Approval(event.id, body.commit, person)
             return
         for approval in approvals.values():
             self._mark_replaced(approval)
         approvals.clear()
-        self._add_request(own_key, event.author, words.commit)
+        self._add_request(own_key, event.author, body.commit)
 
-    def _apply_unproven(self, event: Event, words: Reviewed, reason: VoidReason) -> None:
+    def _apply_unproven(self, event: Event, body: Reviewed, reason: VoidReason) -> None:
         """Apply a review of an unproven author: a change request counts, an approval does not."""
         known_by, name = event.author.key
         key: _Key = (known_by, name, False)
         self._withdraw_request(key)
-        if words.verdict is ReviewDecision.APPROVE:
+        if body.verdict is ReviewDecision.APPROVE:
             self.void[event.id] = reason
         else:
-            self._add_request(key, event.author, words.commit)
+            self._add_request(key, event.author, body.commit)
 
-    def _prove_author(self, author: Author, words: Reviewed) -> Person | VoidReason:
+    def _prove_author(self, author: Author, body: Reviewed) -> Person | VoidReason:
         if author.known_by is not KnownBy.TOKEN:
             return VoidReason.NO_TOKEN
         token = author.label
@@ -230,22 +234,22 @@ class _ReviewReplay:
         known = self._known[token]
         if known is None:
             return VoidReason.UNKNOWN_TOKEN
-        about = self._proposal.content
-        if words.seal is None or not is_valid_seal(
-            words.seal,
+        content = self._proposal.content
+        if body.seal is None or not is_valid_seal(
+            body.seal,
             known.key,
-            proposal=about.id,
-            target=about.target,
-            verdict=words.verdict,
-            commit=words.commit,
+            proposal=content.id,
+            target=content.target,
+            verdict=body.verdict,
+            commit=body.commit,
             token=token,
         ):
             return VoidReason.UNSEALED
         # A copied change request counts: if it was placed before the person's approval, it would otherwise
         # hide the request that withdrew the approval.
-        if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:
+        if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:
             return VoidReason.COPIED
-        self._seals.add(words.seal)
+        self._seals.add(body.seal)
         return known.person
 
     def _add_request(self, key: _Key, author: Author, commit: str) -> None:
@@ -263,27 +267,27 @@ class _ReviewReplay:
 
 
 _CLIENT = "Docyard-Client"
-_MOST = 50_000  # commits of a proposal that are read
+_MOST = 50_000  # the most commits of a proposal that are read
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
     """Return the lower-case e-mail addresses of the authors of commits in `tip` and not in `target`.
 
-    A client commits in the name of its user, who may not have read the commit: it counts only if a token
-    proved the author. A user who amended or rebased such a commit counts as its author.
+    A client commits in the name of its user, who may not have read the commit. Such a commit counts only if a
+    token proved its author. A user who amended or rebased such a commit counts as its author.
     """
-    found = set()
+    addresses = set()
     for id in list_commits_between(graph, tip, target, most=_MOST)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
-            found |= {commit.author.email.casefold(), commit.committer.email.casefold()}
-    return frozenset(found)
+            addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}
+    return frozenset(addresses)
 
 
 def _is_client_commit(commit: Commit) -> bool:
     """Return True if a client made a commit, and it was not rewritten.
 
-    Git preserves message and author of a rewritten commit, and changes the committer.
+    Git preserves the message and the author of a rewritten commit, and changes the committer.
     """
     trailers = read_trailers(commit.message)
     is_by_client = _CLIENT in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()

@@ -17,8 +17,7 @@ from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
-from workspace.history.moves import MAX_COMMITS, Tracker
-from workspace.history.moves import SectionPosition as Followed
+from workspace.history.moves import MAX_COMMITS, SectionPosition, Tracker
 from workspace.markdown.lines import BLANK
 from workspace.proposals.events import MAX_QUOTE, CommentTarget, InvalidEventText
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Thread
     from workspace.snapshot.snapshot import Snapshot
 
-_READ = 3_000_000  # bytes of documents that are read for one comment
+_READ = 3_000_000  # the most bytes of documents that are read for one comment
 
 
 class TextStatus(StrEnum):
@@ -68,87 +67,91 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
 
 
 def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
-    """Return the anchor of a comment at a commit; None for a comment on no text."""
-    place = comment.target
-    if place is None:
+    """Return the anchor of a comment at a commit; return None for a comment without a target."""
+    target = comment.target
+    if target is None:
         return None
-    found = None
-    if tip.config.is_document(place.path):
+    position = None
+    if tip.config.is_document(target.path):
         try:
-            found = _follow_text(place, comment.commit, tip)
+            position = _track_text(target, comment.commit, tip)
         except DamagedRepository:  # the comment's commit is incomplete or invalid
-            found = _find_named(place, tip)
-    if found is None or found.document is None:
-        return CommentAnchor(TextStatus.GONE, place.path, place.slug)
-    path, slug = found.address
-    if not _has_text(place, found.document, found.section):
+            position = _find_named(target, tip)
+    if position is None or position.document is None:
+        return CommentAnchor(TextStatus.GONE, target.path, target.slug)
+    path, slug = position.address
+    if not _has_text(target, position.document, position.section):
         return CommentAnchor(TextStatus.OUTDATED, path, slug)
-    is_here = path == place.path and (slug == place.slug or _is_named(found, place.slug))
+    is_here = path == target.path and (slug == target.slug or _is_named_by(position, target.slug))
     return CommentAnchor(TextStatus.HERE if is_here else TextStatus.MOVED, path, slug)
 
 
-def _has_text(place: CommentTarget, document: Document, section: Section | None) -> bool:
+def _has_text(target: CommentTarget, document: Document, section: Section | None) -> bool:
     """Return True if the text of a comment is present and unchanged."""
     data = _read_text(document, section)
-    if place.quote:
-        return _contains_quote(data, place.quote)
-    if _hash_text(data) == place.digest:
+    if target.quote:
+        return _contains_quote(data, target.quote)
+    if _hash_text(data) == target.digest:
         return True
     if section is None or section.heading is None or section.heading.below_start == section.body:
         return False
     # Version 0.1.0 treated attribute lists below a heading as text.
-    return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
+    return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == target.digest
 
 
-def _is_named(found: Followed, slug: str | None) -> bool:
+def _is_named_by(position: SectionPosition, slug: str | None) -> bool:
     """Return True if a slug is another name of a section, such as one of version 0.1.0."""
-    if slug is None or found.document is None or found.section is None:
+    if slug is None or position.document is None or position.section is None:
         return False
-    return [item.position for item in find_sections_by_name(found.document, slug)] == [found.section.position]
+    return [section.position for section in find_sections_by_name(position.document, slug)] == [
+        position.section.position
+    ]
 
 
-def _follow_text(place: CommentTarget, commit: str | None, tip: Snapshot) -> Followed | None:
-    """Return the position at a tip of a place of the comment's commit; None if it is removed."""
+def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> SectionPosition | None:
+    """Return the position at a tip of a comment's target; return None if the text is removed."""
     if commit is None or tip.tree is None or not tip.git.has(commit):
-        return _find_named(place, tip)
-    following = Tracker(tip.git, tip.config.is_document, _READ)
-    old = tip.git.commit(commit).tree
-    start = _read_at(following, old, place)
-    if start is None:
-        return _find_named(place, tip)
-    followed = start._replace(document=None) if start.section is None else start
-    found = following.step(followed, old, tip.tree) or _follow_stepwise(following, followed, commit, tip)
-    if found is None or found.document is not None:
-        return found
-    blob = following.blob(tip.tree, found.path)
-    return Followed(found.path, following.document(found.path, blob) if blob else None)
+        return _find_named(target, tip)
+    tracker = Tracker(tip.git, tip.config.is_document, _READ)
+    old_tree = tip.git.commit(commit).tree
+    original = _read_at(tracker, old_tree, target)
+    if original is None:
+        return _find_named(target, tip)
+    followed = original._replace(document=None) if original.section is None else original
+    position = tracker.step(followed, old_tree, tip.tree) or _track_stepwise(tracker, followed, commit, tip)
+    if position is None or position.document is not None:
+        return position
+    blob = tracker.blob(tip.tree, position.path)
+    return SectionPosition(position.path, tracker.document(position.path, blob) if blob else None)
 
 
-def _follow_stepwise(following: Tracker, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
-    """Track a location commit by commit, which finds it after an edit and a move in separate commits."""
+def _track_stepwise(
+    tracker: Tracker, start: SectionPosition, commit: str, tip: Snapshot
+) -> SectionPosition | None:
+    """Track a position commit by commit, so that an edit and a move in separate commits are followed."""
     states = Graph(tip.git).first_parents(tip.commit, most=MAX_COMMITS) if tip.commit else []
     age = next((age for age, state in enumerate(states) if state.id == commit), 0)
-    place: Followed | None = start if age else None
+    position: SectionPosition | None = start if age else None
     for newer in range(age - 1, -1, -1):
-        if place is not None:
-            place = following.step(place, states[newer + 1].tree, states[newer].tree)
-    return place
+        if position is not None:
+            position = tracker.step(position, states[newer + 1].tree, states[newer].tree)
+    return position
 
 
-def _find_named(place: CommentTarget, tip: Snapshot) -> Followed | None:
-    """Return the section that the address of a place names at a tip."""
-    following = Tracker(tip.git, tip.config.is_document, _READ)
-    return _read_at(following, tip.tree, place) if tip.tree is not None else None
+def _find_named(target: CommentTarget, tip: Snapshot) -> SectionPosition | None:
+    """Return the section that the address of a target names at a tip."""
+    tracker = Tracker(tip.git, tip.config.is_document, _READ)
+    return _read_at(tracker, tip.tree, target) if tip.tree is not None else None
 
 
-def _read_at(following: Tracker, tree: str, place: CommentTarget) -> Followed | None:
-    blob = following.blob(tree, place.path)
-    document = following.document(place.path, blob) if blob is not None else None
-    if document is None or place.slug is None:
-        return Followed(place.path, document) if document else None
-    named = find_sections_by_name(document, place.slug)
-    section = document.section_by_key(place.slug) or (named[0] if len(named) == 1 else None)
-    return Followed(place.path, document, section) if section else None
+def _read_at(tracker: Tracker, tree: str, target: CommentTarget) -> SectionPosition | None:
+    blob = tracker.blob(tree, target.path)
+    document = tracker.document(target.path, blob) if blob is not None else None
+    if document is None or target.slug is None:
+        return SectionPosition(target.path, document) if document else None
+    named = find_sections_by_name(document, target.slug)
+    section = document.section_by_key(target.slug) or (named[0] if len(named) == 1 else None)
+    return SectionPosition(target.path, document, section) if section else None
 
 
 def _read_text(document: Document, section: Section | None) -> bytes:
@@ -161,27 +164,28 @@ def _hash_text(data: bytes) -> str:
 
 
 def _contains_quote(data: bytes, quote: str) -> bool:
-    """Return True if a text contains these words, with any line breaks."""
+    """Return True if a text contains a quote, regardless of line breaks."""
     return " ".join(quote.split()) in " ".join(data.decode("utf-8", "replace").split())
 
 
 MAX_COMMENTS = 100
-"""Threads of one page: each may read two versions of a document."""
+"""The most threads of one page: each may read two versions of a document."""
 
 MAX_FOLLOWED = 50
-"""Texts that are tracked for a page of one document or section, shown or not."""
+"""The most texts that are tracked for a page of one document or section, shown or not."""
 
 MAX_CHECKED = 1_000
-"""Threads that are checked for such a page."""
+"""The most threads that are checked for such a page."""
 
 LocationFilter = tuple[str | None, str | None]
-"""A path and a section's key: the whole document without a key, every place without a path."""
+"""A path and a section's key. Without a key it is the whole document; without a path, every place."""
 
 
 class AnchoredThread(NamedTuple):
-    """A thread, and the anchor of its text; None if it has no text, or the position is unknown.
+    """A thread, and the anchor of its text.
 
-    An answer has no location of its own. `position` is its index among all threads.
+    `anchor` is None if the thread has no text, or its position is unknown. An answer has no location.
+    `position` is its index among all threads.
     """
 
     thread: Thread
@@ -189,15 +193,18 @@ class AnchoredThread(NamedTuple):
     position: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
-        """Return True if it was made at or below a location, or its text is there now; True without one."""
-        places = [(at.path, at.slug) for at in (self.thread.comment.target, self.anchor) if at]
-        return path is None or any(_is_at(place, (path, slug)) for place in places)
+        """Return True if the thread began at or below a location, or its text is there now.
+
+        Without a path, every thread matches.
+        """
+        locations = [(place.path, place.slug) for place in (self.thread.comment.target, self.anchor) if place]
+        return path is None or any(_is_at(location, (path, slug)) for location in locations)
 
 
 class CommentPage(NamedTuple):
-    """A page of threads in the order of their start, of `total`, which counts other places too.
+    """A page of threads, in the order in which they began.
 
-    `next` is the `after` of the next page; None at the end.
+    `total` counts the threads at all locations. `next` is the `after` of the next page, or None at the end.
     """
 
     threads: tuple[AnchoredThread, ...]
@@ -206,7 +213,7 @@ class CommentPage(NamedTuple):
 
 
 def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
-    """Return the anchor of a comment at a commit; None if its document or the settings are unreadable."""
+    """Return the anchor of a comment; return None if its document or the settings are unreadable."""
     try:
         return find_comment_anchor(comment, tip)
     except WorkspaceError:
@@ -216,9 +223,9 @@ def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor
 class TargetFilter:
     """A filter for comments that may be at a place of a commit, by the blobs of two paths."""
 
-    def __init__(self, tip: Snapshot | None, at: LocationFilter) -> None:
-        self._tip, self._at = tip, at
-        self._following = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
+    def __init__(self, tip: Snapshot | None, location: LocationFilter) -> None:
+        self._tip, self._location = tip, location
+        self._tracker = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
         self._changed: dict[tuple[str, str], bool] = {}
 
     def may_hold(self, comment: Comment) -> bool:
@@ -226,40 +233,40 @@ class TargetFilter:
 
         A text moves only if its document has changed, and only to a document that has changed.
         """
-        place, (path, slug) = comment.target, self._at
+        target, (path, slug) = comment.target, self._location
         if path is None:
             return True
-        if place is None:
+        if target is None:
             return False
-        if _is_at((place.path, place.slug), (path, slug)):
+        if _is_at((target.path, target.slug), (path, slug)):
             return True
         if self._tip is None:
             return False
         if comment.commit is None or not self._tip.git.has(comment.commit):  # only its address is known
-            return place.path == path
-        return self._has_changed(comment.commit, place.path) and self._has_changed(comment.commit, path)
+            return target.path == path
+        return self._has_changed(comment.commit, target.path) and self._has_changed(comment.commit, path)
 
     def _has_changed(self, commit: str, path: str) -> bool:
-        """Return True if the blob at a path differs from an earlier commit, or that is unknown."""
+        """Return True if the blob at a path differs from an earlier commit, or may differ."""
         key = commit, path
         if key not in self._changed:
-            self._changed[key] = self._find_changed(commit, path)
+            self._changed[key] = self._compare_blobs(commit, path)
         return self._changed[key]
 
-    def _find_changed(self, commit: str, path: str) -> bool:
+    def _compare_blobs(self, commit: str, path: str) -> bool:
         assert self._tip is not None
-        assert self._following is not None
+        assert self._tracker is not None
         if self._tip.tree is None:
             return True
         try:
-            old = self._following.blob(self._tip.git.commit(commit).tree, path)
-            return old != self._following.blob(self._tip.tree, path)
+            old = self._tracker.blob(self._tip.git.commit(commit).tree, path)
+            return old != self._tracker.blob(self._tip.tree, path)
         except DamagedRepository:
             return True
 
 
-def _is_at(place: tuple[str, str | None], at: LocationFilter) -> bool:
-    """Return True if a place is another one, or below it."""
-    (file, address), (path, slug) = place, at
+def _is_at(place: tuple[str, str | None], location: LocationFilter) -> bool:
+    """Return True if a place is at a location, or below it."""
+    (file, address), (path, slug) = place, location
     address = address or ""
     return file == path and (slug is None or address == slug or address.startswith(f"{slug}/"))

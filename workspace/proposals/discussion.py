@@ -9,9 +9,9 @@ wrong, so an event names those that its writer had seen last; ids of missing eve
 A retry of a call appends the same event, except for values that come from the branches.
 
 The union of two versions of the event files contains each file of either, so no file is ever lost. A name
-contains a digest of the file's bytes, so it is unique. If two files have the same name nevertheless, the one
-with the least blob id has the name, and each other one has its blob's id appended. So the union does not
-depend on the order or number of merges.
+contains a digest of the file's bytes, so it is unique. If two files still have the same name, the file with
+the least blob id has that name. The names of the others end with their blob ids. So the union does not depend
+on the order or number of merges.
 
 The quota of a proposal is filled with the smallest files first. So long comments, by any author, do not hide
 a decision or a closing, which are short.
@@ -56,42 +56,45 @@ _MOST_HEADS = 20
 
 
 def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events in the one order that all clones with the same events see; each id once."""
-    known = {event.id: event for event in sorted(events, key=_key, reverse=True)}
-    awaited = {id: {one for one in _before(event) if one in known} for id, event in known.items()}
+    """Return events in an order that is the same for all clones with these events, without repeated ids."""
+    known = {event.id: event for event in sorted(events, key=_make_sort_key, reverse=True)}
+    awaited = {
+        id: {earlier_id for earlier_id in _list_predecessors(event) if earlier_id in known}
+        for id, event in known.items()
+    }
     followers: dict[str, list[str]] = {}
     for id, earlier in awaited.items():
-        for one in earlier:
-            followers.setdefault(one, []).append(id)
-    ready = [_key(known[id]) for id, earlier in awaited.items() if not earlier]
+        for earlier_id in earlier:
+            followers.setdefault(earlier_id, []).append(id)
+    ready = [_make_sort_key(known[id]) for id, earlier in awaited.items() if not earlier]
     heapify(ready)
-    found: dict[str, Event] = {}
+    ordered: dict[str, Event] = {}
     while ready:
         _, id = heappop(ready)
-        found[id] = known[id]
-        for other in followers.get(id, ()):
-            awaited[other].discard(id)
-            if not awaited[other]:
-                heappush(ready, _key(known[other]))
-    # An id is a digest, so events that name each other in a cycle are not expected; they come last.
-    rest = sorted((event for id, event in known.items() if id not in found), key=_key)
-    return (*found.values(), *rest)
+        ordered[id] = known[id]
+        for follower in followers.get(id, ()):
+            awaited[follower].discard(id)
+            if not awaited[follower]:
+                heappush(ready, _make_sort_key(known[follower]))
+    # An id is a digest, so no cycle of events is expected. Events in a cycle come last.
+    rest = sorted((event for id, event in known.items() if id not in ordered), key=_make_sort_key)
+    return (*ordered.values(), *rest)
 
 
 def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
-    """Return the sorted ids of the last events: those that no other event follows."""
-    named = {id for event in events for id in _before(event)}
+    """Return the sorted ids of the last events, which no other event follows."""
+    named = {id for event in events for id in _list_predecessors(event)}
     return tuple(sorted([event.id for event in events if event.id not in named][-_MOST_HEADS:]))
 
 
-def _before(event: Event) -> tuple[str, ...]:
-    words = event.body
-    if isinstance(words, Commented) and words.reply_to is not None:
-        return (*event.after, words.reply_to)
+def _list_predecessors(event: Event) -> tuple[str, ...]:
+    body = event.body
+    if isinstance(body, Commented) and body.reply_to is not None:
+        return (*event.after, body.reply_to)
     return event.after
 
 
-def _key(event: Event) -> tuple[datetime, str]:
+def _make_sort_key(event: Event) -> tuple[datetime, str]:
     return event.time, event.id
 
 
@@ -102,15 +105,15 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     """
     answered = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
     seen: set[object] = set()
-    found: list[Event] = []
+    unique: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in answered:
             content = event.request, event.author, strip_bindings(event.body)
             if content in seen:
                 continue
             seen.add(content)
-        found.append(event)
-    return tuple(found)
+        unique.append(event)
+    return tuple(unique)
 
 
 def strip_bindings(words: EventBody) -> EventBody:
@@ -141,9 +144,9 @@ _SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
 
 def strip_blob_suffix(name: str) -> str:
-    """Return the original name of a file."""
-    found = _SECOND_NAME.search(name)
-    return name[: found.start()] + name[found.end() :] if found else name
+    """Return the original name of a file, without the blob ids that a union appended."""
+    match = _SECOND_NAME.search(name)
+    return name[: match.start()] + name[match.end() :] if match else name
 
 
 def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
@@ -152,24 +155,24 @@ def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
     for files in versions:
         for name, blob in files.items():
             blobs.setdefault(strip_blob_suffix(name), set()).add(blob)
-    found: dict[str, str] = {}
+    merged: dict[str, str] = {}
     for name, ids in blobs.items():
         least, *others = sorted(ids)
-        found[name] = least
-        found.update((_second_name(name, blob), blob) for blob in others)
-    return dict(sorted(found.items()))
+        merged[name] = least
+        merged.update((_append_blob_id(name, blob), blob) for blob in others)
+    return dict(sorted(merged.items()))
 
 
-def _second_name(name: str, blob: str) -> str:
+def _append_blob_id(name: str, blob: str) -> str:
     stem, extension = (name[:-5], ".json") if name.endswith(".json") else (name, "")
     return f"{stem}~{blob}{extension}"
 
 
 MAX_EVENTS = 20_000
-"""Events of one proposal that are read."""
+"""The most events of one proposal that are read."""
 
 MOST_BYTES = 32_000_000
-"""Bytes of all events of one proposal that are read."""
+"""The most bytes of events of one proposal that are read."""
 
 _REMARKS, _CLIENTS, _PEOPLE = 0.5, 0.75, 1.0
 """The shares of the quota: of comments and long events, of events by clients, and of all events."""
@@ -179,28 +182,31 @@ File = TypeVar("File")
 
 
 def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
-    """Return the files to read, given their sizes in bytes; of equal ones, the first come first."""
-    found: list[File] = []
+    """Return the files to read, the smallest first; files of equal size stay in their order.
+
+    `sizes` are in bytes.
+    """
+    selected: list[File] = []
     left = MOST_BYTES
     for file in sorted(sizes, key=sizes.__getitem__):
         left -= sizes[file]
-        if left < 0 or len(found) == MAX_EVENTS:
+        if left < 0 or len(selected) == MAX_EVENTS:
             break
-        found.append(file)
-    return found
+        selected.append(file)
+    return selected
 
 
 def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
     """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
 
-    Comments may fill half of the quota, and events by clients three quarters, so that no flood of either
-    prevents a person from reviewing or closing the proposal.
+    Comments may fill half of the quota, and events by clients three quarters. So a person can review or close
+    the proposal in spite of a flood of either.
     """
-    for event, more in new:
+    for event, added in new:
         files += 1
-        size += more
-        part = _classify_event(event, more)
-        if files > part * MAX_EVENTS or size > part * MOST_BYTES:
+        size += added
+        share = _find_quota_share(event, added)
+        if files > share * MAX_EVENTS or size > share * MOST_BYTES:
             raise InvalidEventText(
                 f"the proposal '{event.proposal}' has reached its limit of {MAX_EVENTS:,} events "
                 f"({MOST_BYTES // 1_000_000} MB)",
@@ -209,7 +215,7 @@ def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None
             )
 
 
-def _classify_event(event: Event, size: int) -> float:
+def _find_quota_share(event: Event, size: int) -> float:
     match event.body:
         case Commented() | Edited() | Reviewed(verdict=ReviewDecision.COMMENT):
             return _REMARKS
@@ -219,18 +225,18 @@ def _classify_event(event: Event, size: int) -> float:
 
 
 MAX_PROPOSALS = 20_000
-_MOST_FILES = 100_000  # of one proposal that are read, the first by time
+_MOST_FILES = 100_000  # files of one proposal that are read, the oldest first
 _REMEMBERED = 10_000
 _LISTED = 8
 _IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
-_LONGEST = 100  # characters of the original name of a file
+_LONGEST = 100  # the most characters of the original name of a file
 
 
 class ProposalEvents(NamedTuple):
     """The events of one proposal, in order, and the number of unreadable files.
 
-    `unread` of these may be events: they are missing, or exceed the quota. `files` and `size`, in bytes,
-    count all files that may be events.
+    `unread` of these may be events: they are missing, or exceed the quota. `files` is the number of all files
+    that may be events, and `size` is their size in bytes.
     """
 
     events: tuple[Event, ...] = ()
@@ -272,7 +278,7 @@ class DiscussionCache(NamedTuple):
 class Discussion:
     """The discussion in some commits, each part read when it is needed. Safe in several threads.
 
-    `tips` are the commits, `cache` has the results of earlier reads.
+    `tips` are the commits. `cache` has the results of earlier reads.
     """
 
     def __init__(
@@ -288,12 +294,12 @@ class Discussion:
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
-        """Return the ids of the proposals with events, sorted."""
-        return tuple(sorted(self._folders)[:MAX_PROPOSALS])
+        """The sorted ids of the proposals with events."""
+        return tuple(sorted(self._trees_by_proposal)[:MAX_PROPOSALS])
 
     def events_of(self, proposal: str) -> ProposalEvents:
-        """Return the events of a proposal; empty for an unknown one."""
-        trees = self._folders.get(proposal)
+        """Return the events of a proposal; return no events for an unknown proposal."""
+        trees = self._trees_by_proposal.get(proposal)
         if trees is None:
             return ProposalEvents()
         cached = self._parsed.find(proposal)
@@ -304,69 +310,69 @@ class Discussion:
         return cached.proposal_events
 
     @cached_property
-    def _folders(self) -> Mapping[str, Sequence[str]]:
+    def _trees_by_proposal(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
         for tip in self.tips:
-            for id, tree in self._folders_at(tip).items():
+            for id, tree in self._list_folders_at(tip).items():
                 found.setdefault(id, []).append(tree)
         return {id: tuple(dict.fromkeys(trees)) for id, trees in found.items()}
 
-    def _folders_at(self, tip: str) -> dict[str, str]:
-        found = self._listed.find(tip)
-        if found is None:
-            found = list_folders(self._git, tip)
-            if found:  # a later fetch may add an unreadable commit
-                self._listed.put(tip, found)
-        return found
+    def _list_folders_at(self, tip: str) -> dict[str, str]:
+        folders = self._listed.find(tip)
+        if folders is None:
+            folders = list_folders(self._git, tip)
+            if folders:  # a later fetch may add an unreadable commit
+                self._listed.put(tip, folders)
+        return folders
 
     def _read(self, proposal: str, trees: Sequence[str], before: ParsedDiscussion | None) -> ParsedDiscussion:
         unreadable = 0
         versions = []
         for tree in trees:
-            names, others = list_event_files(self._git, tree)
-            versions.append(names)
-            unreadable = max(unreadable, others)  # an entry that all versions contain counts once
-        every = list(merge_file_sets(versions).items())
-        sizes = self._sizes(every[:_MOST_FILES], before.sizes if before else {})
+            blobs, other_count = list_event_files(self._git, tree)
+            versions.append(blobs)
+            unreadable = max(unreadable, other_count)  # an entry that all versions contain counts once
+        all_files = list(merge_file_sets(versions).items())
+        sizes = self._read_sizes(all_files[:_MOST_FILES], before.sizes if before else {})
         small = {key: size for key, size in sizes.items() if size <= MAX_BYTES}
         known = before.events if before else {}
         events: dict[Key, Event | None] = {}
-        lost = 0
-        chosen = select_within_quota(small)
-        for key in chosen:
+        lost_count = 0
+        selected = select_within_quota(small)
+        for key in selected:
             if key in known:
                 events[key] = known[key]
                 continue
-            data = self._data(key[1])
+            data = self._read_blob(key[1])
             if data is None:
-                lost += 1
+                lost_count += 1
             else:
                 events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
         readable = [event for event in events.values() if event is not None]
-        unread = len(every) - len(sizes) + len(small) - len(chosen) + lost
+        unread = len(all_files) - len(sizes) + len(small) - len(selected) + lost_count
         proposal_events = ProposalEvents(
             drop_repeats(sort_events(readable)),
-            unreadable + len(every) - len(readable),
+            unreadable + len(all_files) - len(readable),
             unread,
-            len(every) - len(sizes) + len(small),
+            len(all_files) - len(sizes) + len(small),
             sum(small.values()),
         )
-        missing = lost > 0 or len(sizes) < len(every[:_MOST_FILES])
+        missing = lost_count > 0 or len(sizes) < len(all_files[:_MOST_FILES])
         return ParsedDiscussion(trees, proposal_events, sizes, events, missing)
 
-    def _sizes(self, every: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
-        """Return the bytes of files; without unreadable ones."""
-        found: dict[Key, int] = {}
-        for key in every:
+    def _read_sizes(self, files: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
+        """Return the sizes of files in bytes; leave out unreadable files."""
+        sizes: dict[Key, int] = {}
+        for key in files:
             size = known.get(key)
             if size is None:
                 with suppress(DamagedRepository):
                     size = self._git.blob_size(key[1])
             if size is not None:
-                found[key] = size
-        return found
+                sizes[key] = size
+        return sizes
 
-    def _data(self, blob: str) -> bytes | None:
+    def _read_blob(self, blob: str) -> bytes | None:
         try:
             return self._git.blob_within(blob, MAX_BYTES)
         except DamagedRepository:
@@ -374,7 +380,7 @@ class Discussion:
 
 
 def list_folders(git: GitReader, commit: str) -> dict[str, str]:
-    """Return the tree of each proposal's folder in a commit, by id; empty if it cannot be read."""
+    """Return the tree of each proposal's folder in a commit, by id, or none if it cannot be read."""
     try:
         entries = git.tree(git.commit(commit).tree)
     except DamagedRepository:

@@ -1,7 +1,7 @@
 """The event log: events are appended to the discussion's branch, and those of other clones are merged.
 
-Each event is a file of its own, so events of different writers never conflict: an event is appended again to
-the new tip. It is published as any commit is, with the same guarantees.
+Each event is a file of its own, so events of different writers never conflict. If another writer was first,
+an event is appended again to the new tip. It is published with the guarantees of any other commit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.proposals.events import Author, EventBody
 
-_MAX_READS = 20  # while other writers append during each
+_MAX_READS = 20  # attempts, if other writers append during each of them
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ _SUBJECTS = {
 
 
 class AppendResult(NamedTuple):
-    """The commit of some events, and the events; `repeated` is True if an earlier call wrote them."""
+    """The commit of some events, and the events; `is_repeat` is True if an earlier call appended them."""
 
     commit: str
     events: tuple[Event, ...]
@@ -78,19 +78,20 @@ class EventLog:
         return self._discussion_at(_list_commits(Tips(self._git)))
 
     def read_consistently(self, read: Callable[[Discussion], T]) -> T:
-        """Return the result of `read`, which also reads other branches, on a discussion that did not change.
+        """Return the result of `read` for a discussion that did not change while `read` was running.
 
-        `read` is called again if events were appended meanwhile. Events that are older than the branches
-        would show a false state, such as a merge where a proposal was only fast-forwarded.
+        `read` also reads other branches, so it is called again if events were appended meanwhile, up to 20
+        times. Events that are older than the branches would show a false state. For example, a proposal that
+        was only fast-forwarded would look merged.
         """
         tips = Tips(self._git)
-        now = _list_commits(tips)
+        current = _list_commits(tips)
         for _ in range(_MAX_READS):
-            before, found = now, read(self._discussion_at(now))
-            now = _list_commits(tips)
-            if now == before:
+            before, result = current, read(self._discussion_at(current))
+            current = _list_commits(tips)
+            if current == before:
                 break
-        return found
+        return result
 
     def _discussion_at(self, commits: Sequence[str]) -> Discussion:
         return Discussion(self._git, commits, self._cache)
@@ -108,7 +109,7 @@ class EventLog:
         confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> AppendResult:
-        """Append events of one proposal, each after the one before it, as one commit.
+        """Append events of one proposal as one commit, each after the previous one.
 
         `seen` is the discussion that the author had read; the default is the current one. Events of the
         proposal with the idempotency key `request` are not appended again. `confirm` is called under the
@@ -144,20 +145,20 @@ class EventLog:
         )
         signature = Signature(author.name, author.email, int(time.timestamp()))
 
-        def batch(tip: str | None) -> Batch | AppendResult:
+        def build_batch(tip: str | None) -> Batch | AppendResult:
             earlier = self._find_by_key(proposal, key)
             if earlier is not None:
                 check_same_event(earlier, [event.body for event in events])
                 return earlier
             if confirm is not None:
                 confirm()
-            there = self.read().events_of(proposal)
-            check_quota(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
-            others = Tips(store).list_fetched(BRANCH) if tip is None else ()
-            changes = self._list_union_changes(None, others) | new
-            return Batch(BRANCH, tip, changes, message, signature, parents=others)
+            current = self.read().events_of(proposal)
+            check_quota(current.files, current.size, list(zip(events, map(len, new.values()), strict=True)))
+            fetched = Tips(store).list_fetched(BRANCH) if tip is None else ()
+            changes = self._list_union_changes(None, fetched) | new
+            return Batch(BRANCH, tip, changes, message, signature, parents=fetched)
 
-        published = publish_with_retry(store, BRANCH, batch, durable=self._durable)
+        published = publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
         if isinstance(published, AppendResult):
             return published
         return AppendResult(published, tuple(events))
@@ -169,10 +170,10 @@ class EventLog:
     def merge_commit(self, theirs: str, signature: Signature) -> str:
         """Merge the discussion of another commit into the branch, and return the branch's commit.
 
-        The branch is fast-forwarded if that loses no file; else a merge commit contains the files of both.
-        Files never conflict, and a file that one side deleted is preserved. A file at the path of a
-        proposal's folder is not an event, and is replaced by the folder.
-        Raises ReadOnly, Busy, DamagedRepository, and the errors of `Publication`.
+        The branch is fast-forwarded if that loses no file. Otherwise a merge commit contains the files of
+        both. Files never conflict, and a file that one side deleted is preserved. A file at the path of a
+        proposal's folder is not an event, and is replaced by the folder. Raises ReadOnly, Busy,
+        DamagedRepository, and the errors of `Publication`.
         """
         store = require_writable(self._git)
         their_tree = store.commit(theirs).tree
@@ -180,22 +181,25 @@ class EventLog:
             ["Merge proposal events of another clone"], paths=[], message=None, tool="sync", client="docyard"
         )
 
-        def without_collisions(tip: str | None, files: Changes) -> Changes:
-            """Return files, without those at a folder's path; remove a file at the path of their folder."""
+        def resolve_collisions(tip: str | None, files: Changes) -> Changes:
+            """Return changes without files at a folder's path; remove a file at the path of their folder."""
             if tip is None:
                 return files
             tree = store.commit(tip).tree
-            found: Changes = {}
+            resolved: Changes = {}
             for path, new in files.items():
                 folder = path.partition("/")[0]
-                above, entry = trees.find_in_tree(store, tree, folder), trees.find_in_tree(store, tree, path)
-                if above is not None and not above.is_tree:
-                    found[folder] = WholeEntry(None)
+                folder_entry, entry = (
+                    trees.find_in_tree(store, tree, folder),
+                    trees.find_in_tree(store, tree, path),
+                )
+                if folder_entry is not None and not folder_entry.is_tree:
+                    resolved[folder] = WholeEntry(None)
                 if entry is None or entry.is_blob:
-                    found[path] = new
-            return found
+                    resolved[path] = new
+            return resolved
 
-        def batch(ours: str | None) -> Batch | str:
+        def build_batch(ours: str | None) -> Batch | str:
             if ours is not None and self._contains(ours, theirs):
                 return ours
             lost = self._list_union_changes(theirs, [ours]) if ours is not None else {}
@@ -206,22 +210,22 @@ class EventLog:
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
                 return Batch(BRANCH, ours, forward, message, signature, commit=theirs)
-            changes = without_collisions(ours, self._list_union_changes(ours, [theirs]))
+            changes = resolve_collisions(ours, self._list_union_changes(ours, [theirs]))
             return Batch(BRANCH, ours, changes, message, signature, parents=(theirs,))
 
-        return publish_with_retry(store, BRANCH, batch, durable=self._durable)
+        return publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
 
     def _list_union_changes(self, base: str | None, others: Sequence[str]) -> Changes:
         """Return the changes to a base's files that the union with other commits makes."""
-        here = list_folders(self._git, base) if base is not None else {}
-        there = [list_folders(self._git, other) for other in others]
+        base_folders = list_folders(self._git, base) if base is not None else {}
+        other_folders = [list_folders(self._git, other) for other in others]
         changes: Changes = {}
-        for id in sorted({id for found in there for id in found}):
-            before, _ = list_event_files(self._git, here.get(id))
-            if all(found.get(id) in (None, here.get(id)) for found in there):
+        for id in sorted({id for folders in other_folders for id in folders}):
+            before, _ = list_event_files(self._git, base_folders.get(id))
+            if all(folders.get(id) in (None, base_folders.get(id)) for folders in other_folders):
                 continue
             after = merge_file_sets(
-                [before, *(list_event_files(self._git, found.get(id))[0] for found in there)]
+                [before, *(list_event_files(self._git, folders.get(id))[0] for folders in other_folders)]
             )
             for name in sorted(before.keys() | after.keys()):
                 if before.get(name) != after.get(name):
@@ -230,7 +234,7 @@ class EventLog:
         return changes
 
     def _contains(self, tip: str, commit: str) -> bool:
-        """Return True if a commit is an ancestor of another; False if a shallow clone lacks the history."""
+        """Return True if `commit` is an ancestor of `tip`, and False if a shallow clone lacks the history."""
         try:
             return self._git.merge_bases(tip, commit) == (commit,)
         except ShallowHistory:
@@ -240,14 +244,14 @@ class EventLog:
         if key is None:
             return None
         discussion = self.read()
-        found = tuple(event for event in discussion.events_of(proposal).events if event.request == key)
-        return AppendResult(discussion.tips[0], found, is_repeat=True) if found else None
+        events = tuple(event for event in discussion.events_of(proposal).events if event.request == key)
+        return AppendResult(discussion.tips[0], events, is_repeat=True) if events else None
 
 
 def _list_commits(tips: Tips) -> tuple[str, ...]:
     """Return the commits of the discussion: the local one, and those of remotes as last fetched."""
-    here = tips.find_local(BRANCH)
-    return tuple(dict.fromkeys([*([here] if here else []), *tips.list_fetched(BRANCH)]))
+    local = tips.find_local(BRANCH)
+    return tuple(dict.fromkeys([*([local] if local else []), *tips.list_fetched(BRANCH)]))
 
 
 def check_same_event(earlier: AppendResult, body: Sequence[EventBody]) -> None:
@@ -255,7 +259,9 @@ def check_same_event(earlier: AppendResult, body: Sequence[EventBody]) -> None:
 
     Values that the writer does not choose may differ: the branches may have moved before a retry.
     """
-    if [strip_bindings(event.body) for event in earlier.events] != [strip_bindings(one) for one in body]:
+    if [strip_bindings(event.body) for event in earlier.events] != [
+        strip_bindings(expected) for expected in body
+    ]:
         from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(
@@ -266,5 +272,5 @@ def check_same_event(earlier: AppendResult, body: Sequence[EventBody]) -> None:
 
 
 def _hash_key(request: str | None) -> str | None:
-    """Return the digest of an idempotency key that is stored."""
+    """Return the digest under which an idempotency key is stored."""
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest() if request else None

@@ -36,7 +36,7 @@ from workspace.proposal_ids import BRANCHES, DISCUSSION, is_id, parse_branch_id
 
 MAX_TITLE = 256
 MAX_TEXT = 65_536
-"""Characters of a description, a comment or a review."""
+"""The most characters of a description, a comment or a review."""
 
 MAX_QUOTE = 500
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -58,7 +58,7 @@ class KnownBy(StrEnum):
 
 
 class Author(NamedTuple):
-    """The author of an event. `label` is the name of the token or client; empty for Git's identity."""
+    """The author of an event. `label` is the name of the token or client, or "" for Git's identity."""
 
     name: str
     email: str
@@ -72,9 +72,9 @@ class Author(NamedTuple):
         return self.known_by, self.label if by_label else self.email.casefold() or self.name
 
     def is_same(self, other: Author) -> bool:
-        """Return True if this may be the same person, also if one is known by Git and one by a token.
+        """Return True if two authors may be one person, even if one is known by Git and one by a token.
 
-        A client is another than the person in whose name it commits, since it cannot have a token.
+        A client differs from the person in whose name it commits, because it cannot have a token.
         """
         if KnownBy.CLIENT in (self.known_by, other.known_by) or self.known_by is other.known_by:
             return self.key == other.key
@@ -93,8 +93,8 @@ class ReviewDecision(StrEnum):
 class CommentTarget:
     """The target of a comment: a document, or a section of it, as of the comment's commit.
 
-    `slug` is the section's address, None for the whole document. `digest` is the SHA-256 of its text, in hex;
-    `quote` is the part of the text that the comment is about, empty for all of it.
+    `slug` is the section's address, or None for the whole document. `digest` is the SHA-256 of its text, in
+    hex. `quote` is the part of the text that the comment is about; it is empty for all of the text.
     """
 
     path: str
@@ -105,7 +105,7 @@ class CommentTarget:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A proposal is opened: `branch` was created at the commit `base` of the branch `target`."""
+    """The opening of a proposal: `branch` was created at the commit `base` of the branch `target`."""
 
     kind: ClassVar[str] = "opened"
     title: str
@@ -155,7 +155,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The author requests a review of the proposal at a commit.
+    """The author's request for a review of the proposal at a commit.
 
     `same` are the commits of earlier change requests from which `commit` differs only by refreshes from the
     target: these requests are not answered.
@@ -173,7 +173,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """The target's commit `target` was merged into the proposal, by its commit `commit`.
+    """A merge of the target's commit `target` into the proposal, by its commit `commit`.
 
     `asked` is a digest of the decisions of its call.
     """
@@ -186,7 +186,7 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The proposal is closed."""
+    """The closing of the proposal."""
 
     kind: ClassVar[str] = "closed"
     text: str = ""
@@ -194,7 +194,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """The proposal is open again."""
+    """The reopening of the proposal."""
 
     kind: ClassVar[str] = "reopened"
     text: str = ""
@@ -212,27 +212,27 @@ EventBody = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Clo
 
 
 def validate_title(text: str) -> str:
-    """Return a title on one line, its white space single. Raises InvalidEventText if empty or too long."""
-    found = join_lines(_encodable(text, "title"))
-    if not found:
+    """Return a title on one line, with single spaces. Raises InvalidEventText if empty or too long."""
+    title = join_lines(_check_encodable(text, "title"))
+    if not title:
         raise InvalidEventText(
             "the title is empty", fix="Describe in a few words what the proposal changes.", field="title"
         )
-    _check_length(found, MAX_TITLE, "title", "Shorten it, and move the rest to the description.")
-    return found
+    _check_length(title, MAX_TITLE, "title", "Shorten it, and move the rest to the description.")
+    return title
 
 
 def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
     """Return a text of several lines, ended by LF, without control characters. Raises InvalidEventText."""
     _check_length(text, MAX_TEXT, field, "Shorten it, or split it into several comments.")
-    found = remove_controls(_encodable(text, field))
-    if not found and not may_be_empty:
+    cleaned = remove_controls(_check_encodable(text, field))
+    if not cleaned and not may_be_empty:
         raise InvalidEventText(f"the {field} is empty", fix="Give a text, or leave it out.", field=field)
-    return found
+    return cleaned
 
 
 def join_lines(text: str) -> str:
-    """Return a text without control characters, its white space single."""
+    """Return a text on one line, with single spaces and without control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
@@ -241,7 +241,7 @@ def remove_controls(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
-def _encodable(text: str, field: str) -> str:
+def _check_encodable(text: str, field: str) -> str:
     if _SURROGATE.search(text):
         raise InvalidEventText(f"the {field} is not valid Unicode", fix="Send it as UTF-8.", field=field)
     return text
@@ -259,10 +259,10 @@ def _check_length(text: str, most: int, field: str, fix: str) -> None:
 
 
 MAX_AFTER = 50
-"""Earlier events that one event may name."""
+"""The most earlier events that one event may name."""
 
 MAX_COMMITS = 50
-"""Commits that one event may name in a list."""
+"""The most commits that one event may name in a list."""
 
 _IS_EVENT = re.compile("[0-9a-f]{16}")
 _IS_COMMIT = re.compile("[0-9a-f]{40}")
@@ -273,7 +273,7 @@ _IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", r
 _MAX_NAME = 1_000  # characters of a name, an address or a branch
 _MAX_PATH = 4_000
 Check = Callable[[object], Any]
-"""Returns the value of a field in its internal form. Raises Unreadable."""
+"""A function that returns the value of a field in its internal form. Raises Unreadable."""
 
 
 class Unreadable(ValueError):
@@ -281,14 +281,14 @@ class Unreadable(ValueError):
 
 
 def read_fields(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return the fields of an object, each by its check; empty ones are left out. Raises Unreadable."""
+    """Return the fields of an object that have a check, each converted by it. Raises Unreadable."""
     if not isinstance(found, dict):
         raise Unreadable("'words', 'author' and 'place' must be objects")
     return {name: check(found.get(name)) for name, check in checks.items()}
 
 
 def make_text_check(most: int) -> Callable[[object], str]:
-    """Return a check for a text of so many characters at most, with no lone surrogates."""
+    """Return a check for a text of at most `most` characters, without lone surrogates."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
@@ -300,14 +300,14 @@ def make_text_check(most: int) -> Callable[[object], str]:
 
 def read_title(found: object) -> str:
     """Return a title, on one line."""
-    shown = join_lines(make_text_check(MAX_TITLE)(found))
-    if not shown:
+    title = join_lines(make_text_check(MAX_TITLE)(found))
+    if not title:
         raise Unreadable("'title' is empty")
-    return shown
+    return title
 
 
 def read_text(found: object) -> str:
-    """Return a text; a missing one is empty."""
+    """Return a text; return an empty text if it is missing."""
     return remove_controls(make_text_check(MAX_TEXT)(found)) if found is not None else ""
 
 
@@ -329,7 +329,7 @@ def read_target(found: object) -> str:
 
 
 def make_pattern_check(pattern: re.Pattern[str]) -> Callable[[object], str]:
-    """Return a check for an id of a pattern."""
+    """Return a check for an id that matches a pattern."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or not pattern.fullmatch(found):
@@ -425,7 +425,7 @@ class Event(NamedTuple):
     """An event of a proposal: its author, time (UTC, to the millisecond), and the events before it.
 
     `id` is the beginning of the digest of its bytes, in hex. `after` are the ids of the events that its
-    writer had seen last, `request` is the digest of the idempotency key of its call.
+    writer had seen last. `request` is the digest of the idempotency key of its call.
     """
 
     id: str
@@ -478,24 +478,24 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
     if len(data) > MAX_BYTES:
         raise Unreadable(f"the event has more than {MAX_BYTES:,} bytes")
     try:
-        found = json.loads(data.decode())
+        fields = json.loads(data.decode())
     except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
         raise Unreadable("the event is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise Unreadable("the event must be a JSON object")
-    time = read_time(found.get("time"))
+    time = read_time(fields.get("time"))
     if name != _build_name(time, data):
         raise Unreadable(f"the name of the file does not match its content ({name})")
-    if found.get("proposal") != proposal or not is_id(proposal):
+    if fields.get("proposal") != proposal or not is_id(proposal):
         raise Unreadable(f"'proposal' must be '{proposal}'")
     return Event(
         name[-_ID - 5 : -5],
         proposal,
         time,
-        read_author(found.get("author")),
-        _read_body(found),
-        read_after(found.get("after")),
-        make_optional_check(check_digest)(found.get("request")),
+        read_author(fields.get("author")),
+        _read_body(fields),
+        read_after(fields.get("after")),
+        make_optional_check(check_digest)(fields.get("request")),
     )
 
 
@@ -505,18 +505,18 @@ def _build_name(time: datetime, data: bytes) -> str:
     return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID]}.json"
 
 
-def _read_body(found: Mapping[str, Any]) -> EventBody:
-    kind, version = found.get("kind"), found.get("version")
+def _read_body(fields: Mapping[str, Any]) -> EventBody:
+    kind, version = fields.get("kind"), fields.get("version")
     if not isinstance(kind, str) or not _IS_KIND.fullmatch(kind):
         raise Unreadable("'kind' must be a name")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
         raise Unreadable("'version' must be a positive integer")
     if kind not in _KINDS or version > VERSION:
         return UnknownEvent(kind, version)
-    make, checks = _KINDS[kind]
-    body = make(**read_fields(found.get("words"), checks))
+    event_class, checks = _KINDS[kind]
+    body = event_class(**read_fields(fields.get("words"), checks))
     # A proposal must not direct writes to the branch of another one.
-    if isinstance(body, Opened) and parse_branch_id(body.branch) != found.get("proposal"):
+    if isinstance(body, Opened) and parse_branch_id(body.branch) != fields.get("proposal"):
         raise Unreadable("'branch' must be a branch of the proposal")
     return body
 

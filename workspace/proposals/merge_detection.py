@@ -1,8 +1,8 @@
 """Detection of merged proposals from a branch's commits alone.
 
-A merge commit on the first-parent history names its proposal in a trailer, so that it is found also after the
+A merge commit on the first-parent history names its proposal in a trailer, so that it is found even after the
 proposal's branch is deleted. A merge that came by another parent, such as from a clone with its own history,
-does so too. Without a trailer, a proposal is merged if its tip is among the ancestors.
+also names its proposal. Without a trailer, a proposal is merged if its tip is among the ancestors.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 
-_MOST = 50_000  # first parents that are read
+_MOST = 50_000  # the most first parents that are read
 _REMEMBERED = 50_000
 
 
 class MergeRecord(NamedTuple):
-    """The merge of a proposal: the commit of the target (None if it is unknown), and the proposal's tip."""
+    """The merge of a proposal: the commit of the target, or None if unknown, and the proposal's tip."""
 
     commit: str | None
     tip: str
@@ -52,14 +52,14 @@ class MergeDetector:
 
     def find(self, target: str, candidates: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
         """Return the proposals that the history of a commit of their target contains, by their ids."""
-        oldest = self._oldest(candidates)
+        oldest = self._find_oldest_time(candidates)
         mainline = self._graph.first_parents(target, most=_MOST, since=oldest)
         found: dict[str, MergeRecord] = {}
-        joined: dict[str, str] = {}
+        merge_commits: dict[str, str] = {}
         for commit in reversed(mainline):
             for other in commit.parents[1:]:
-                joined.setdefault(other, commit.id)
-                id = self._proposal(commit.id)
+                merge_commits.setdefault(other, commit.id)
+                id = self._find_proposal(commit.id)
                 if id in candidates:
                     found[id] = MergeRecord(commit.id, other)
         mainline_ids = {commit.id for commit in mainline}
@@ -68,19 +68,23 @@ class MergeDetector:
                 mainline, mainline_ids, oldest, {id: candidates[id] for id in candidates.keys() - found}
             )
         tips = {
-            id: one.tip
-            for id, one in candidates.items()
-            if one.tip is not None and one.tip != one.base and id not in found
+            id: candidate.tip
+            for id, candidate in candidates.items()
+            if candidate.tip is not None and candidate.tip != candidate.base and id not in found
         }
-        here = select_reachable(self._graph, target, tips.values())
+        reachable = select_reachable(self._graph, target, tips.values())
         for id, tip in tips.items():
-            if tip in here and not self._is_old(tip, candidates[id].base):
-                found[id] = MergeRecord(tip if tip in mainline_ids else joined.get(tip), tip)
+            if tip in reachable and not self._was_in_base(tip, candidates[id].base):
+                found[id] = MergeRecord(tip if tip in mainline_ids else merge_commits.get(tip), tip)
         return found
 
-    def _oldest(self, candidates: Mapping[str, MergeCandidate]) -> int:
+    def _find_oldest_time(self, candidates: Mapping[str, MergeCandidate]) -> int:
         """Return the time before which none of the proposals was merged."""
-        times = [time for one in candidates.values() if (time := self._graph.time(one.base or one.tip or ""))]
+        times = [
+            time
+            for candidate in candidates.values()
+            if (time := self._graph.time(candidate.base or candidate.tip or ""))
+        ]
         return min(times, default=0)
 
     def _find_side_merges(
@@ -98,16 +102,19 @@ class MergeDetector:
         found: dict[str, MergeRecord] = {}
         for commit in reversed(mainline):
             for merge in self._list_side_merges(commit, mainline_ids, oldest):
-                one = candidates.get(self._proposal(merge))
+                candidate = candidates.get(self._find_proposal(merge))
                 tip = self._graph.node(merge).parents[1]
-                if one is not None and (one.base is None or self._is_based_on(tip, one.base)):
-                    found[self._proposal(merge)] = MergeRecord(merge, tip)
+                if candidate is not None and (
+                    candidate.base is None or self._is_based_on(tip, candidate.base)
+                ):
+                    found[self._find_proposal(merge)] = MergeRecord(merge, tip)
         return found
 
     def _list_side_merges(self, commit: Node, mainline_ids: Set[str], oldest: int) -> tuple[str, ...]:
         """Return the merges of proposals that came by other parents of a commit, the oldest first.
 
-        They depend only on the commit's history, so they are cached; older commits are not read.
+        The result depends only on the commit's history, so it is cached. Commits before `oldest` are not
+        read.
         """
         if len(commit.parents) < 2:
             return ()
@@ -117,18 +124,20 @@ class MergeDetector:
         side_commits = self._graph.ancestors(
             commit.parents[1:], seen=set(), since=oldest, most=_MOST, without=mainline_ids
         )
-        found = [
-            (node.time, node.id) for node in side_commits if len(node.parents) > 1 and self._proposal(node.id)
+        dated_merges = [
+            (node.time, node.id)
+            for node in side_commits
+            if len(node.parents) > 1 and self._find_proposal(node.id)
         ]
-        merges = tuple(id for _, id in sorted(found))
+        merges = tuple(id for _, id in sorted(dated_merges))
         self._side_merges.put(commit.id, (oldest, merges))
         return merges
 
     def _is_based_on(self, tip: str, base: str) -> bool:
         return tip != base and base in select_reachable(self._graph, tip, [base])
 
-    def _proposal(self, commit: str) -> str:
-        """Return the proposal named by a merge commit; empty if it names none, or merged its target."""
+    def _find_proposal(self, commit: str) -> str:
+        """Return the proposal that a merge commit names, or "" if it names none or is a refresh."""
         return self._trailers.get(commit, self._read_proposal, commit)
 
     def _read_proposal(self, commit: str) -> str:
@@ -138,6 +147,6 @@ class MergeDetector:
             return ""
         return trailers.get(PROPOSAL_TRAILER, "") if REFRESH_TRAILER not in trailers else ""
 
-    def _is_old(self, tip: str, base: str | None) -> bool:
-        """Return True if the target had a tip before the proposal was opened: it then has no own commits."""
+    def _was_in_base(self, tip: str, base: str | None) -> bool:
+        """Return True if the target had a tip before the proposal was opened: nothing is proposed then."""
         return base is not None and tip in select_reachable(self._graph, base, [tip])

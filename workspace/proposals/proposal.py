@@ -59,7 +59,7 @@ class Thread(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A decision on the proposal at a commit. `is_last` unless its author made another one later.
+    """A decision on the proposal at a commit. `is_last` is True unless its author made another one later.
 
     A change request is also answered if the proposal was submitted again with other content. A refresh alone
     does not answer it.
@@ -77,9 +77,9 @@ class Review(NamedTuple):
 class ProposalContent(NamedTuple):
     """The content of a proposal by its events.
 
-    `base` is the commit of the target that the proposal is based on: the commit at which it was opened, or to
-    which it was fast-forwarded. `bases` are all of these. `known_commits` are commits that the proposal had,
-    the last one last.
+    `base` is the commit of the target that the proposal is based on. The proposal was opened at that commit,
+    or fast-forwarded to it. `bases` are all such commits. `known_commits` are commits that the proposal had,
+    the newest last.
     """
 
     id: str
@@ -102,18 +102,21 @@ class ProposalContent(NamedTuple):
     def base_of(self, tip: str | None) -> str | None:
         """Return the commit of the target that a tip is based on.
 
-        If several calls fast-forward it at once, the last event need not name the branch's tip.
+        If several calls fast-forward the proposal at once, the last event may not name the branch's tip.
         """
         return tip if tip in self.bases else self.base
 
 
 def replay_events(events: Sequence[Event]) -> ProposalContent | None:
-    """Return the result of events in order; None without an opening, of which the first counts."""
+    """Return the content of a proposal by its events in order, or None if no event opens it.
+
+    If several events open the proposal, the first is used.
+    """
     opening = next((event for event in events if isinstance(event.body, Opened)), None)
     if opening is None or not isinstance(opening.body, Opened):
         return None
-    begun = opening.body
-    title, description, base = begun.title, begun.description, begun.base
+    opened = opening.body
+    title, description, base = opened.title, opened.description, opened.base
     submitted: str | None = None
     closed: Author | None = None
     commits = [base] if base is not None else []
@@ -142,8 +145,8 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
         title,
         description,
         opening.author,
-        begun.target,
-        begun.branch,
+        opened.target,
+        opened.branch,
         base,
         opening.time,
         events[-1].time,
@@ -158,43 +161,43 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
 
 
 def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
-    found: list[Review] = []
+    reviews: list[Review] = []
     last: dict[tuple[KnownBy, str], int] = {}  # by person, the index of the valid review
     for event in events:
         if isinstance(event.body, Submitted):
-            for person, place in [*last.items()]:
-                review = found[place]
+            for person, index in [*last.items()]:
+                review = reviews[index]
                 is_answered = review.commit not in event.body.unanswered
                 if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
-                    found[last.pop(person)] = review._replace(is_last=False)
+                    reviews[last.pop(person)] = review._replace(is_last=False)
         elif isinstance(event.body, Reviewed):
             body, person = event.body, event.author.key
-            counts = body.verdict is not ReviewDecision.COMMENT
-            if counts:
+            is_decision = body.verdict is not ReviewDecision.COMMENT
+            if is_decision:
                 if person in last:
-                    found[last[person]] = found[last[person]]._replace(is_last=False)
-                last[person] = len(found)
-            found.append(
-                Review(event.id, event.author, event.time, body.verdict, body.text, body.commit, counts)
+                    reviews[last[person]] = reviews[last[person]]._replace(is_last=False)
+                last[person] = len(reviews)
+            reviews.append(
+                Review(event.id, event.author, event.time, body.verdict, body.text, body.commit, is_decision)
             )
-    return tuple(found)
+    return tuple(reviews)
 
 
 def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
     threads: list[tuple[Comment, list[Comment]]] = []
-    within: dict[str, int] = {}  # the thread of each comment
+    thread_indexes: dict[str, int] = {}  # the thread of each comment
     for event in events:
         if not isinstance(event.body, Commented):
             continue
         body = event.body
         comment = Comment(event.id, event.author, event.time, body.text, body.place, body.commit)
-        place = within.get(body.reply_to or "")
-        if place is None:
-            within[event.id] = len(threads)
+        index = thread_indexes.get(body.reply_to or "")
+        if index is None:
+            thread_indexes[event.id] = len(threads)
             threads.append((comment, []))
         else:
-            within[event.id] = place
-            threads[place][1].append(comment)
+            thread_indexes[event.id] = index
+            threads[index][1].append(comment)
     return tuple(Thread(comment, tuple(replies)) for comment, replies in threads)
 
 
@@ -210,7 +213,7 @@ class ProposalNotFound(WorkspaceError):
 
 
 class ProposalState(StrEnum):
-    """The state of a proposal; of several that hold, the first of these counts."""
+    """The state of a proposal. If several states apply, the first of them is used."""
 
     MERGED = "merged"  # the target contains it
     CLOSED = "closed"  # a user closed it
@@ -234,7 +237,10 @@ class CommitRelation(StrEnum):
 
 
 class ReviewStatus(NamedTuple):
-    """A review, whether it holds for the current proposal, and whether it is on one's own proposal."""
+    """A review, and the relation of its commit to the proposal.
+
+    `is_own` is True if the author of the review also opened the proposal.
+    """
 
     review: Review
     relation: CommitRelation
@@ -244,7 +250,7 @@ class ReviewStatus(NamedTuple):
     def approves(self) -> bool:
         """Return True if this is another person's approval of exactly the current proposal."""
         return (
-            self._counts(ReviewDecision.APPROVE)
+            self._is_valid_decision(ReviewDecision.APPROVE)
             and self.relation is CommitRelation.CURRENT
             and not self.is_own
         )
@@ -252,9 +258,9 @@ class ReviewStatus(NamedTuple):
     @property
     def requests_changes(self) -> bool:
         """Return True for a change request that is not addressed; an edit alone does not address it."""
-        return self._counts(ReviewDecision.REQUEST_CHANGES)
+        return self._is_valid_decision(ReviewDecision.REQUEST_CHANGES)
 
-    def _counts(self, verdict: ReviewDecision) -> bool:
+    def _is_valid_decision(self, verdict: ReviewDecision) -> bool:
         return self.review.verdict is verdict and self.review.is_last
 
 
@@ -262,8 +268,8 @@ class Proposal(NamedTuple):
     """A proposal: its content, its state, and its tip (None if its branch is missing).
 
     `merge_record` is its merge into the target; `is_ahead` is True if it has later commits. `is_rewritten` is
-    True if the branch lost a commit that it had. `unreadable` counts files that are not events, and `unread`
-    those of them that may be events.
+    True if the branch lost a commit that it had. `unreadable` is the number of files that are not events.
+    `unread` is the number of those that may be events.
     """
 
     content: ProposalContent
@@ -283,13 +289,13 @@ class Proposal(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Return True if it can still be written to and merged."""
+        """Return True if the proposal can still be changed and merged."""
         return self.state not in _ENDED
 
     @property
     def approvals(self) -> tuple[Review, ...]:
         """The valid approvals."""
-        return tuple(bound.review for bound in self.reviews if bound.approves)
+        return tuple(status.review for status in self.reviews if status.approves)
 
 
 class Proposals:
@@ -307,38 +313,38 @@ class Proposals:
         return self._list_current(discussion, discussion.proposals)
 
     def find(self, discussion: Discussion, name: str) -> Proposal:
-        """Return the proposal of an id, or of a branch that is named after it. Raises ProposalNotFound."""
+        """Return the proposal of an id, or of a branch name that contains the id. Raises ProposalNotFound."""
         id = read_id(name)
         found = self._list_current(discussion, (id,)) if id is not None else ()
         if not found:
-            raise _not_found(name, discussion.proposals)
+            raise _make_not_found_error(name, discussion.proposals)
         return found[0]
 
     def _list_current(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
         self._graph.refresh()
         tips = Tips(self._git)
-        known = {
+        contents = {
             id: content
             for id in ids
             if (content := self._replay_cached(id, discussion.events_of(id))) is not None
         }
-        at = {id: tips.find(content.branch) for id, content in known.items()}
-        landed: dict[str, MergeRecord] = {}
-        for target in sorted({content.target for content in known.values()}):
+        tips_by_id = {id: tips.find(content.branch) for id, content in contents.items()}
+        merge_records: dict[str, MergeRecord] = {}
+        for target in sorted({content.target for content in contents.values()}):
             candidates = {
-                id: MergeCandidate(content.base_of(at[id]), at[id])
-                for id, content in known.items()
+                id: MergeCandidate(content.base_of(tips_by_id[id]), tips_by_id[id])
+                for id, content in contents.items()
                 if content.target == target
             }
             commit = tips.find(target)
             if commit is not None:
-                landed |= self._detector.find(commit, candidates)
-        found = (
-            self._build_proposal(content, at[id], landed.get(id), discussion.events_of(id))
-            for id, content in known.items()
+                merge_records |= self._detector.find(commit, candidates)
+        proposals = (
+            self._build_proposal(content, tips_by_id[id], merge_records.get(id), discussion.events_of(id))
+            for id, content in contents.items()
         )
         return tuple(
-            sorted(found, key=lambda one: (one.content.opened_at, one.id), reverse=True),
+            sorted(proposals, key=lambda proposal: (proposal.content.opened_at, proposal.id), reverse=True),
         )
 
     def _replay_cached(self, id: str, proposal_events: ProposalEvents) -> ProposalContent | None:
@@ -348,17 +354,17 @@ class Proposals:
             self._contents.put(id, cached)
         return cached[1]
 
-    def _commits_of(self, content: ProposalContent, tip: str | None) -> frozenset[str]:
+    def _list_contained_commits(self, content: ProposalContent, tip: str | None) -> frozenset[str]:
         """Return the known commits of a proposal that its tip still contains."""
         if tip is None:
             return frozenset()
         commits = frozenset([*content.known_commits, *(review.commit for review in content.reviews)])
         if self._contained_commits.find(content.id) == (tip, commits):
             return commits
-        had = select_reachable(self._graph, tip, commits)
-        if had == commits:  # a missing commit may be fetched later, as when a shallow clone is deepened
+        contained = select_reachable(self._graph, tip, commits)
+        if contained == commits:  # a missing commit may be fetched later, as when a shallow clone is deepened
             self._contained_commits.put(content.id, (tip, commits))
-        return had
+        return contained
 
     def _build_proposal(
         self,
@@ -367,15 +373,17 @@ class Proposals:
         record: MergeRecord | None,
         proposal_events: ProposalEvents,
     ) -> Proposal:
-        had = self._commits_of(content, tip)
+        contained = self._list_contained_commits(content, tip)
         reviews = tuple(
             ReviewStatus(
-                review, _determine_bond(review.commit, tip, had), review.author.is_same(content.author)
+                review,
+                _determine_relation(review.commit, tip, contained),
+                review.author.is_same(content.author),
             )
             for review in content.reviews
         )
         is_rewritten = (
-            tip is not None and bool(content.known_commits) and content.known_commits[-1] not in had
+            tip is not None and bool(content.known_commits) and content.known_commits[-1] not in contained
         )
         is_ahead = record is not None and tip is not None and tip != record.tip
         return Proposal(
@@ -402,20 +410,20 @@ def _determine_state(
         return ProposalState.GONE
     if content.submitted_commit is None:
         return ProposalState.DRAFT
-    if any(bound.requests_changes for bound in reviews):
+    if any(status.requests_changes for status in reviews):
         return ProposalState.CHANGES_REQUESTED
-    return ProposalState.APPROVED if any(bound.approves for bound in reviews) else ProposalState.OPEN
+    return ProposalState.APPROVED if any(status.approves for status in reviews) else ProposalState.OPEN
 
 
-def _determine_bond(commit: str, tip: str | None, had: frozenset[str]) -> CommitRelation:
+def _determine_relation(commit: str, tip: str | None, contained: frozenset[str]) -> CommitRelation:
     if tip is None:
         return CommitRelation.GONE
     if commit == tip:
         return CommitRelation.CURRENT
-    return CommitRelation.EDITED if commit in had else CommitRelation.REWRITTEN
+    return CommitRelation.EDITED if commit in contained else CommitRelation.REWRITTEN
 
 
-def _not_found(name: str, ids: Sequence[str]) -> ProposalNotFound:
+def _make_not_found_error(name: str, ids: Sequence[str]) -> ProposalNotFound:
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
     close = find_nearest(name, ids) or [*ids[:_LISTED]]
     return ProposalNotFound(

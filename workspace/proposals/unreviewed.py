@@ -1,13 +1,13 @@
 """Text that a merge would put under a rule that did not govern the text when it was written.
 
 A merge follows a document that one side moved or gave another type. A direct write of the other side to the
-document at its old path, or under its old type, was allowed; after the merge the same text is governed, and
-no reviewer has seen it. Both kinds of merges are checked: that of a proposal, where theirs is the approved
-commit, and that of a synchronization, where theirs is the remote's tip.
+document at its old path, or under its old type, was allowed. After the merge the same text is governed, but
+no reviewer has seen it. Two kinds of merges are checked. In the merge of a proposal, theirs is the approved
+commit. In the merge of a synchronization, theirs is the remote's tip.
 
 Rules and types are those of the merge's result, which need not be committed. A side's text on a governed path
-was reviewed if that side's own rules govern it at that side's tip; a removal, if they governed the file
-before.
+was reviewed if that side's own rules govern it at that side's tip. A removal was reviewed if those rules
+governed the file before.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MergedFiles:
         return WorkspaceConfig.read(self._merge.read(CONFIG_PATH))
 
     def types(self, path: str) -> frozenset[str]:
-        """Return the types of the document at a path; empty if it is missing."""
+        """Return the types of the document at a path; return none for a missing document."""
         if path not in self._types:
             data = self._merge.read(path) if self.config.is_document(path) else None
             self._types[path] = frozenset() if data is None else read_types(self._taxonomy, path, data)
@@ -68,35 +68,35 @@ class MergedFiles:
 
     @cached_property
     def _taxonomy(self) -> Taxonomy:
-        return Taxonomy(self.config.taxonomy_keys, self._manifest_in)
+        return Taxonomy(self.config.taxonomy_keys, self._find_manifest)
 
-    def _manifest_in(self, folder: str) -> Manifest | None:
+    def _find_manifest(self, folder: str) -> Manifest | None:
         if folder not in self._manifests:
-            self._manifests[folder] = self._read(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+            self._manifests[folder] = self._read_manifest(f"{folder}/{MANIFEST}" if folder else MANIFEST)
         return self._manifests[folder]
 
-    def _read(self, path: str) -> Manifest | None:
-        found = self._merge.entry(path)
-        if isinstance(found, TreeEntry):
-            if not snapshot.is_listed(self.config, path, found):
+    def _read_manifest(self, path: str) -> Manifest | None:
+        content = self._merge.entry(path)
+        if isinstance(content, TreeEntry):
+            if not snapshot.is_listed(self.config, path, content):
                 return None
-            found = read_bytes(self._merge.ours.git, found.id)
-        if found is None:
+            content = read_bytes(self._merge.ours.git, content.id)
+        if content is None:
             return None
         try:
-            return read_manifest(found, path, tuple(self.config.taxonomy_keys))
+            return read_manifest(content, path, tuple(self.config.taxonomy_keys))
         except InvalidManifest:
-            return Manifest()  # as at a commit: an invalid manifest is empty, and hides those above it
+            return Manifest()  # an invalid manifest is empty and hides those above it, as it does at a commit
 
 
 _MAX_COMMITS = 2_000
-"""Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""
+"""The most commits that are searched for a removal; an earlier removal counts as unreviewed."""
 
 
 class UnreviewedChange(NamedTuple):
     """A path whose change was not reviewed for a rule, and the path at which that change was made.
 
-    `number` is the rule's, from 1. `is_ours` is True for a change of our side of the merge.
+    `number` is the rule's number, from 1. `is_ours` is True for a change of our side of the merge.
     """
 
     path: str
@@ -114,7 +114,7 @@ def find_unreviewed_changes(merge: Merge) -> tuple[UnreviewedChange, ...]:
 
 
 def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
-    """Return changes of either side under a rule that did not govern them there.
+    """Return changes of either side under a rule that did not govern them on that side.
 
     Raises InvalidConfig, LimitExceeded.
     """
@@ -126,7 +126,7 @@ def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
 
 
 class _Search:
-    """One merge, and the rules of its result."""
+    """A search for unreviewed changes in one merge, by the rules of its result."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -139,40 +139,43 @@ class _Search:
         contributed_by_side = {
             side: [path for path in paths if self._contributes(path, side)] for side in sides
         }
-        found: dict[tuple[str, bool], UnreviewedChange] = {}
-        for rule, number, governed in self._rules(
-            {path for some in contributed_by_side.values() for path in some}
+        unreviewed: dict[tuple[str, bool], UnreviewedChange] = {}
+        for rule, number, governed in self._list_rules(
+            {path for side_paths in contributed_by_side.values() for path in side_paths}
         ):
             for side, contributed in contributed_by_side.items():
                 is_ours = side is self._merge.ours
                 for path in contributed:
-                    if path not in governed or (path, is_ours) in found:
+                    if path not in governed or (path, is_ours) in unreviewed:
                         continue
                     if not self._is_reviewed(path, side, rule):
                         source = self._merge.find_source_path(path, side)
-                        found[path, is_ours] = UnreviewedChange(path, source, number, is_ours)
-        return tuple(found[key] for key in sorted(found))
+                        unreviewed[path, is_ours] = UnreviewedChange(path, source, number, is_ours)
+        return tuple(unreviewed[key] for key in sorted(unreviewed))
 
     def _contributes(self, path: str, side: Snapshot) -> bool:
         """Return True if the merge takes a change, a move or a removal of a path from a side."""
-        result, there = _find_change_path(self._merge, path), find_file(self._other(side), path)
-        if isinstance(result, bytes):
-            is_like_other = there is not None and hash_blob(result) == there.id
+        merged, other_entry = (
+            _get_merged_content(self._merge, path),
+            find_file(self._get_other_side(side), path),
+        )
+        if isinstance(merged, bytes):
+            is_like_other = other_entry is not None and hash_blob(merged) == other_entry.id
         else:
-            is_like_other = _is_same(result.entry, there)
+            is_like_other = _is_same(merged.entry, other_entry)
         return not is_like_other and not self._is_unchanged(path, side)
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
         """Return True if every base has a side's file at the same path with the same content."""
         sources = self._merge.sources.get(path)
-        base, now = (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
-        entry = find_file(side, now)
-        return base == now and all(_is_same(find_file(commit, base), entry) for commit in self._bases)
+        base, source = (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
+        entry = find_file(side, source)
+        return base == source and all(_is_same(find_file(commit, base), entry) for commit in self._bases)
 
-    def _other(self, side: Snapshot) -> Snapshot:
+    def _get_other_side(self, side: Snapshot) -> Snapshot:
         return self._merge.theirs if side is self._merge.ours else self._merge.ours
 
-    def _rules(self, paths: Collection[str]) -> Iterator[tuple[Protection, int, frozenset[str]]]:
+    def _list_rules(self, paths: Collection[str]) -> Iterator[tuple[Protection, int, frozenset[str]]]:
         """Yield the rules after the merge, with their numbers and the paths that they may govern.
 
         All rules govern the settings. The rules of either side govern docyard.toml too: otherwise a merge
@@ -191,18 +194,20 @@ class _Search:
         """Return True if a side's change of a path was reviewed, or if the rule does not govern it."""
         if is_settings_path(path):
             commits = [side, *self._bases] if path == CONFIG_PATH else [side]
-            return any(_is_covered(one, rule) for commit in commits for one in _read_rules(commit))
-        is_there = _find_change_path(self._merge, path) != WholeEntry(None)
-        if is_there and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
+            return any(
+                _is_as_strict(side_rule, rule) for commit in commits for side_rule in _read_rules(commit)
+            )
+        exists = _get_merged_content(self._merge, path) != WholeEntry(None)
+        if exists and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
             return _is_governed_at(side, rule, self._merge.find_source_path(path, side))
         return self._is_removal_reviewed(path, side, rule)
 
     def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
-        """Return True unless a side removed a file from a rule under which the other side has it.
+        """Return True unless a side removed a file without review that a rule governs on the other side.
 
         A file that the side moved may have left the rule at its path in the base, or at its path now.
         """
-        other = self._other(side)
+        other = self._get_other_side(side)
         types = read_types_before(other, path) if rule.types else frozenset[str]()
         governed = is_governed(rule, self._files.config.root, TouchedPath(path, types))
         if not governed or find_file(other, path) is None or not _is_governed_at(other, rule, path):
@@ -215,11 +220,11 @@ class _Search:
 
     def _was_changed_under_rule(self, path: str, side: Snapshot, rule: Protection) -> bool:
         """Return True if a side changed a file since a base while a rule governed the file."""
-        now = find_file(side, path)
-        changed = [base for base in self._bases if not _is_same(find_file(base, path), now)]
+        current = find_file(side, path)
+        changed = [base for base in self._bases if not _is_same(find_file(base, path), current)]
         if not changed:
             return False
-        if now is not None:
+        if current is not None:
             return any(_is_governed_at(commit, rule, path) for commit in (side, *changed))
         before = self._removals[side].last_with(path)
         return before is not None and _is_governed_at(before, rule, path)
@@ -235,7 +240,7 @@ class _Removals:
         self._steps = pairwise(Graph(side.git).first_parents(side.commit, most=_MAX_COMMITS + 1))
 
     def last_with(self, path: str) -> Snapshot | None:
-        """Return the last commit with a file that the tip does not have; None if it is not found."""
+        """Return the last commit with a file that the tip lacks; return None if it is not found."""
         while path not in self._before and (step := next(self._steps, None)) is not None:
             after, before = step
             for change in diff_trees(self._side.git, before.tree, after.tree):
@@ -246,20 +251,20 @@ class _Removals:
 
 def _is_governed_at(commit: Snapshot, rule: Protection, path: str) -> bool:
     """Return True if a commit has a rule for a path that is as strict as another rule."""
-    for one in _read_rules(commit):
-        if _is_covered(one, rule):
-            types = read_types_before(commit, path) if one.types else frozenset[str]()
-            if is_governed(one, commit.config.root, TouchedPath(path, types)):
+    for candidate in _read_rules(commit):
+        if _is_as_strict(candidate, rule):
+            types = read_types_before(commit, path) if candidate.types else frozenset[str]()
+            if is_governed(candidate, commit.config.root, TouchedPath(path, types)):
                 return True
     return False
 
 
-def _is_covered(one: Protection, rule: Protection) -> bool:
-    """Return True if one rule is at least as strict as another."""
+def _is_as_strict(candidate: Protection, rule: Protection) -> bool:
+    """Return True if `candidate` is at least as strict as `rule`."""
     return (
-        one.approvals >= rule.approvals
-        and _is_within(one.approvers, rule.approvers)
-        and _is_within(one.merge, rule.merge)
+        candidate.approvals >= rule.approvals
+        and _is_within(candidate.approvers, rule.approvers)
+        and _is_within(candidate.merge, rule.merge)
     )
 
 
@@ -269,18 +274,18 @@ def _is_within(names: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _read_rules(commit: Snapshot) -> Sequence[Protection]:
-    """Return the rules of a commit; empty if its settings cannot be read."""
+    """Return the rules of a commit; return none if its settings cannot be read."""
     with suppress(InvalidConfig):
         return commit.config.protect
     return ()
 
 
-def _find_change_path(merge: Merge, path: str) -> bytes | WholeEntry:
+def _get_merged_content(merge: Merge, path: str) -> bytes | WholeEntry:
     change = merge.changes.get(path)
     return WholeEntry(find_file(merge.ours, path)) if change is None else change
 
 
-def _is_same(one: TreeEntry | None, other: TreeEntry | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (one.id, one.mode) == (other.id, other.mode)
+def _is_same(left: TreeEntry | None, right: TreeEntry | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return (left.id, left.mode) == (right.id, right.mode)

@@ -1,8 +1,8 @@
 """The rule for a failure after a commit: the call succeeds, and its response lists the failed steps.
 
 A client that receives an error repeats its call, and would write twice. So a publication records its commit
-in the record of its call. From then on `attempt` replaces a failed step by its default, and any other failure
-is returned to the client as a success with that commit.
+in the record of its call. From then on `attempt` replaces a failed step by its default. Any other failure is
+returned to the client as a success with that commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 class CommitRecord:
     """The last commit that a call made, and a sentence for each step after it that failed.
 
-    `proposal` is the id of the proposal whose discussion that commit is on.
+    `proposal` is the id of the proposal whose discussion holds that commit.
     """
 
     commit: str | None = None

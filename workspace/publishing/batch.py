@@ -18,8 +18,8 @@ class Batch:
     is the committer too. A merge names the commits that it joins to the base in `parents`, and is made even
     if it changes no file.
 
-    The branch is moved to a `commit` that exists already, such as a fetched one: the changes are then those
-    between the base and this commit, and message and author are only for the reflogs.
+    If `commit` is set, the branch is moved to that existing commit, such as a fetched one. The changes are
+    then those between the base and this commit, and message and author are only for the reflogs.
     """
 
     branch: str
@@ -50,11 +50,13 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
     Raises:
         PathBlocked: a link or a submodule is at a path without a whole entry.
     """
-    found: list[FileChange] = []
+    file_changes: list[FileChange] = []
     for path, data in sorted(batch.changes.items()):
         old = find_in_tree(git, tree, path) if tree else None
         if isinstance(data, WholeEntry):
-            found += _list_whole_changes(path, old if old is None or not old.is_tree else None, data.entry)
+            file_changes += _list_whole_changes(
+                path, old if old is None or not old.is_tree else None, data.entry
+            )
             continue
         if old is not None and not old.is_blob:
             if data is None and old.is_tree:
@@ -64,8 +66,8 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
             old = None
         new = None if data is None else hash_blob(data)
         if new != (old.id if old else None):
-            found.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
-    return tuple(found)
+            file_changes.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
+    return tuple(file_changes)
 
 
 def _list_whole_changes(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[FileChange]:

@@ -1,10 +1,10 @@
 """The objects of a publication's commit, held in memory until Git's housekeeping cannot remove them.
 
-Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`, and a run that has
-read the refs before removes them also afterwards. So they are checked right before and right after the
-branch moves, each by the name of its file, and written again if they are missing. While a `git gc` runs
-they are also in a pack that it does not remove. A copy in the private folder serves the recovery after a
-crash. The copies of the last publications are preserved for `docyard doctor --fix`; Git ignores them.
+Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`. A run that read the
+refs earlier removes them even afterwards. So each object's file is checked right before and right after the
+branch moves, and written again if it is missing. While a `git gc` runs, the objects are also in a pack that
+it does not remove. A copy in the private folder serves the recovery after a crash. The copies of the last
+publications are preserved for `docyard doctor --fix`; Git ignores them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ATTEMPTS = 5
 
 
 class BatchObjects:
-    """The commit of a batch, and the objects that it reaches and the branch does not.
+    """The commit of a batch, and the objects that the commit reaches and the branch does not.
 
     `files` are their loose files, by id.
     """
@@ -64,7 +64,7 @@ class BatchObjects:
         """Write the objects of a batch.
 
         Raises:
-            PathBlocked: there can be no such file.
+            PathBlocked: a path cannot be written.
             OSError: the system refused a write.
         """
         if batch.commit is not None:
@@ -75,7 +75,7 @@ class BatchObjects:
     def ensure(self) -> int:
         """Write missing objects; return their number. Errors: OSError.
 
-        Those that are in a pack count as missing: `git repack` may be about to remove it.
+        Objects in a pack count as missing, because `git repack` may be about to remove the pack.
         """
         missing = [id for id in self.files if not is_loose(self._store.common_dir, id)]
         for id in missing:
@@ -85,8 +85,8 @@ class BatchObjects:
     def protect(self) -> None:
         """Protect the objects from a running `git gc`, then write missing ones.
 
-        The objects of a commit on another branch are safe. If no ref is at that commit now, or a `git gc` may
-        have read the refs before, the objects are treated as the batch's own.
+        The objects of a commit on another branch are safe. They are treated as the batch's own if no ref is
+        at that commit now, or if a `git gc` may have read the refs earlier.
 
         Errors: OSError, DamagedRepository.
         """
@@ -103,7 +103,7 @@ class BatchObjects:
         self.ensure()
 
     def save(self, prepared: StagingFolder) -> None:
-        """Write the copy for the recovery. It is not synced: a loss of power prunes no object."""
+        """Write the copy for the recovery. A power loss prunes no object, so it is not synced."""
         copy = prepared.folder / COPY
         copy.write_bytes(b"".join(self.files.values()))
         share(copy)
@@ -137,18 +137,18 @@ class CopiedObject(NamedTuple):
 def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     """Return the objects in all copies, by id.
 
-    There is one of each of the last publications, and one of each that a crash cut short.
+    Each of the last publications has a copy, and so has each publication that a crash interrupted.
     """
-    found: dict[str, CopiedObject] = {}
+    objects: dict[str, CopiedObject] = {}
     for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY}")):
-        found |= _read_copy(path, common_dir)
-    return found
+        objects |= _read_copy(path, common_dir)
+    return objects
 
 
 def protect_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
     """Protect the objects of fetched commits from a running `git gc`.
 
-    `commits` maps each to the commit whose history is known to be here.
+    `commits` maps each fetched commit to a commit whose history was complete before.
 
     Raises Locked, DamagedRepository, OSError.
     """
@@ -166,9 +166,9 @@ def protect_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
 def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
     """Write again the pruned objects of the last publications of branches; return their number.
 
-    `git prune` takes no lock. A run that read the refs before a branch moved may remove any object of the
-    commit after it was answered, and leave others. So each object is checked that the copy of the tip names,
-    then those of its parents, as far back as there are copies. The caller holds Docyard's lock.
+    `git prune` takes no lock. A run that read the refs before a branch moved may remove some objects of
+    the commit after the response. So each object in the copy of the tip is checked. Then the objects in the
+    copies of its parents are checked, as far back as there are copies. The caller holds Docyard's lock.
 
     A branch whose ref is torn is skipped. Errors: OSError, NotARepository, UnsupportedRepository.
     """
@@ -213,14 +213,14 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
 
 
 def restore_copy(store: GitStore, prepared: StagingFolder) -> None:
-    """Write the missing objects of a publication that a crash cut short. Errors: OSError."""
+    """Write the missing objects of a publication that a crash interrupted. Errors: OSError."""
     for id, copied in _read_copy(prepared.folder / COPY, store.common_dir).items():
         if not is_loose(store.common_dir, id):
             write_loose(store.common_dir, id, copied.file, durable=True)
 
 
 def _list_recent_copies(common_dir: Path) -> dict[str, Path]:
-    """Return the paths of the copies of the last publications, by commit; the youngest of a commit counts."""
+    """Return the paths of the copies of the last publications, by commit; the newest one of a commit."""
     try:
         names = sorted(os.listdir(common_dir / RECENT))
     except OSError:
@@ -230,7 +230,7 @@ def _list_recent_copies(common_dir: Path) -> dict[str, Path]:
 
 def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
     try:
-        # A repository could come with a link that leads elsewhere, or with a pipe, which never ends.
+        # The repository may contain a link out of its folder, or a named pipe, which would block.
         if path.is_symlink() or not path.is_file() or is_below_a_link(path, common_dir):
             return {}
         files = path.read_bytes()
@@ -242,7 +242,7 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
 def _write(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch; repeat it if Git removes one of them before the next names it."""
+    """Write the objects of a batch; repeat this if Git removes one before another refers to it."""
     attempt = 0
     while True:
         attempt += 1
@@ -268,7 +268,7 @@ def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
 def _collect_new_objects(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
     """Return the loose files of the objects that a commit reaches and the base does not, within limits.
 
-    Of a longer history the newest commits come first; objects beyond the limits are omitted.
+    The newest commits come first; objects beyond the limits are omitted.
     """
     files: dict[str, bytes] = {}
     size = 0
@@ -284,7 +284,7 @@ def _collect_new_objects(git: GitReader, commit: str, base: str | None) -> dict[
 
 
 def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """Yield kind and id of the objects that only a commit reaches: each commit with its own changes."""
+    """Yield kind and id of the objects that a commit reaches and the base does not, commit by commit."""
     seen: set[str] = set()
     if base is not None:
         with suppress(ShallowHistory):
@@ -294,14 +294,16 @@ def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator
     waiting = [commit]
     while waiting:
         id = waiting.pop(0)
-        if id in seen or not git.has(id):  # such as the parents where a shallow clone ends
+        if id in seen or not git.has(id):  # such as the parents at the boundary of a shallow clone
             continue
         seen.add(id)
-        found = git.commit(id)
+        commit_object = git.commit(id)
         yield "commit", id
-        before = [parent for parent in found.parents if git.has(parent)]
-        yield from _walk_new_in_tree(git, git.commit(before[0]).tree if before else None, found.tree)
-        waiting += found.parents
+        present_parents = [parent for parent in commit_object.parents if git.has(parent)]
+        yield from _walk_new_in_tree(
+            git, git.commit(present_parents[0]).tree if present_parents else None, commit_object.tree
+        )
+        waiting += commit_object.parents
 
 
 def _walk_new_in_tree(git: GitReader, before: str | None, after: str) -> Iterator[tuple[str, str]]:

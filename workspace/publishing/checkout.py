@@ -1,9 +1,9 @@
-"""The work tree of a branch during a publication: compared, replaced file by file, and rolled back.
+"""The work tree of a branch during a publication: comparison, replacement file by file, and rollback.
 
-A file is replaced through private files next to it, whose names the journal holds: `.new` has the new bytes,
-`.old` is first a link to them and then is exchanged with the file, and `.put` is the link if there is no file
-yet, or if the system cannot exchange two files. The first two stay until the publication has ended, so a
-rollback writes no data, and needs no disk space.
+A file is replaced through private files next to it, whose names the journal holds. `.new` has the new bytes.
+`.old` is a link to `.new` that is exchanged with the file. `.put` is the link if there is no file yet, or if
+the system cannot exchange two files. `.new` and `.old` stay until the publication has ended, so a rollback
+writes no data, and needs no disk space.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PREFIX = ".docyard-"
 
 
 class FileChanged(Exception):
-    """A file has changed since it was compared."""
+    """A file that has changed since its comparison."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -55,14 +55,14 @@ class WorkFiles:
     def __init__(self, git: GitStore, root: Path) -> None:
         self._git = git
         self._root = root
-        self._modes = git.config_flag("core.fileMode", True)
+        self._uses_modes = git.config_flag("core.fileMode", True)
         self._replaced: dict[str, os.stat_result] = {}
 
     def is_unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
-        """Return True if the file is as the base has it by Git's rules; for a new file, if the path is free.
+        """Return True if the file is that of the base by Git's rules; for a new file, if the path is free.
 
-        On a disk that folds case a new file is found under its old spelling; `going` are the paths that are
-        free before it comes.
+        On a case-insensitive disk, a new file may exist under its old spelling. `going` are the paths that
+        are removed before it is written.
         """
         if change.old is None and self._find_disk_name(change.path) in going:
             return True
@@ -101,7 +101,7 @@ class WorkFiles:
         if file.new is None:
             return
         target = self._root / file.path
-        like = lstat(target)
+        old_status = lstat(target)
         data = self._git.convert_to_worktree(file.new[0], file.path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
@@ -110,26 +110,26 @@ class WorkFiles:
             raise FileChanged(file.path) from None
         with open(handle, "wb") as stream:
             stream.write(data)
-            made = os.fstat(handle)
-            mode = self._mode(file.new[1], made if like is None else like)
-            if mode != stat.S_IMODE(made.st_mode):
+            new_status = os.fstat(handle)
+            mode = self._choose_permissions(file.new[1], new_status if old_status is None else old_status)
+            if mode != stat.S_IMODE(new_status.st_mode):
                 os.fchmod(handle, mode)
             if durable:
                 stream.flush()
                 os.fsync(handle)
 
     def replace(self, file: WorkFile) -> None:
-        """Replace a file by its new bytes, in one step: no reader sees half of it.
+        """Replace a file by its new bytes atomically.
 
         Raises:
             FileChanged: the file differs from the base.
         """
         target = self._root / file.path
         backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
-        found = lstat(target)
+        status = lstat(target)
         if not self._is_old(file.path, file.old):
             raise FileChanged(file.path)
-        if found is None:
+        if status is None:
             put = _build_private_path(target, file, "put")
             if file.new is not None:
                 link_or_copy(new, put)
@@ -138,19 +138,19 @@ class WorkFiles:
             return
         if file.new is None:
             os.rename(target, backup)
-            if not is_unchanged(lstat(backup), found):
+            if not is_unchanged(lstat(backup), status):
                 create_atomically(backup, target)
                 raise FileChanged(file.path)
-        elif not replace_atomically(new, backup, target, found):
+        elif not replace_atomically(new, backup, target, status):
             raise FileChanged(file.path)
         self._replaced[file.path] = backup.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
         """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
         for file in files:
-            found = self._replaced.get(file.path)
-            if found is not None and not is_unchanged(
-                lstat(_build_private_path(self._root / file.path, file, "old")), found
+            status = self._replaced.get(file.path)
+            if status is not None and not is_unchanged(
+                lstat(_build_private_path(self._root / file.path, file, "old")), status
             ):
                 raise FileChanged(file.path)
 
@@ -169,21 +169,21 @@ class WorkFiles:
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
         """Remove a file's private files; with `restore`, bring back the old file if ours is at its path.
 
-        Later changes by a user stay. It may be called again after it failed.
+        Later changes by a user are preserved. The call may be repeated after a failure.
         """
-        if not self._plain_folders(file.path):
+        if not self._has_plain_folders(file.path):
             return
         target = self._root / file.path
         backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         if restore and file.old is None:
-            # The file exists under another spelling: it was to be removed, and must stay now.
+            # A file under another spelling is the one that the batch would have removed, so it stays.
             is_other = self._find_disk_name(file.path) is not None
-            if lstat(new) is not None and self._holds(target, file) and not is_other:
+            if lstat(new) is not None and self._has_new_content(target, file) and not is_other:
                 target.unlink()
         elif restore and lstat(backup) is not None:
             is_free = lstat(target) is None
-            # Until the exchange with the old file, the new file has that name.
-            if (is_free or self._holds(target, file)) and not self._holds(backup, file):
+            # Before the exchange with the old file, `backup` is a link to the new file.
+            if (is_free or self._has_new_content(target, file)) and not self._has_new_content(backup, file):
                 os.rename(backup, target)
         self.clear(file)
 
@@ -198,18 +198,18 @@ class WorkFiles:
 
         Data that a program wrote into the old file after the last check is saved as `.orig` next to it.
         """
-        if not self._plain_folders(file.path):
+        if not self._has_plain_folders(file.path):
             return
         target = self._root / file.path
-        backup, found = _build_private_path(target, file, "old"), self._replaced.get(file.path)
-        if found is not None and not is_unchanged(lstat(backup), found):
+        backup, status = _build_private_path(target, file, "old"), self._replaced.get(file.path)
+        if status is not None and not is_unchanged(lstat(backup), status):
             os.rename(backup, find_free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
         if file.new is None:
             folder = (self._root / file.path).parent
             with contextlib.suppress(OSError):
                 while folder != self._root:
-                    with contextlib.suppress(FileNotFoundError):  # a crash came between two of them
+                    with contextlib.suppress(FileNotFoundError):  # a crash interrupted an earlier removal
                         folder.rmdir()
                     folder = folder.parent
 
@@ -221,36 +221,36 @@ class WorkFiles:
 
     def _is_old(self, path: str, old: tuple[str, int] | None) -> bool:
         file = self._root / path
-        if not self._plain_folders(path):
+        if not self._has_plain_folders(path):
             return False
-        found = lstat(file)
-        if found is None or old is None:
-            return found is None and old is None
+        status = lstat(file)
+        if status is None or old is None:
+            return status is None and old is None
         id, mode = old
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return False
-        if self._modes and self._is_executable(found) != (mode == EXECUTABLE_MODE):
+        if self._uses_modes and self._is_executable(status) != (mode == EXECUTABLE_MODE):
             return False
         return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
-    def _mode(self, mode: int, like: os.stat_result) -> int:
-        """Return the permissions of a new file: those of `like`, executable according to Git's mode."""
-        found = stat.S_IMODE(like.st_mode)
-        if not self._modes or self._is_executable(like) == (mode == EXECUTABLE_MODE):
-            return found
+    def _choose_permissions(self, mode: int, existing: os.stat_result) -> int:
+        """Return the permissions of a new file: those of `existing`, executable according to Git's mode."""
+        permissions = stat.S_IMODE(existing.st_mode)
+        if not self._uses_modes or self._is_executable(existing) == (mode == EXECUTABLE_MODE):
+            return permissions
         # Users who may read the file may execute it, as after a checkout by Git.
-        return found | (found & 0o444) >> 2 if mode == EXECUTABLE_MODE else found & ~0o111
+        return permissions | (permissions & 0o444) >> 2 if mode == EXECUTABLE_MODE else permissions & ~0o111
 
     @staticmethod
     def _is_executable(status: os.stat_result) -> bool:
         return bool(status.st_mode & stat.S_IXUSR)
 
-    def _holds(self, target: Path, file: WorkFile) -> bool:
+    def _has_new_content(self, target: Path, file: WorkFile) -> bool:
         """Return True if a file holds exactly the new bytes, in the new mode."""
-        found = lstat(target)
-        if file.new is None or found is None or not stat.S_ISREG(found.st_mode):
+        status = lstat(target)
+        if file.new is None or status is None or not stat.S_ISREG(status.st_mode):
             return False
-        if self._modes and self._is_executable(found) != (file.new[1] == EXECUTABLE_MODE):
+        if self._uses_modes and self._is_executable(status) != (file.new[1] == EXECUTABLE_MODE):
             return False
         return target.read_bytes() == self._git.convert_to_worktree(file.new[0], file.path)
 
@@ -263,15 +263,15 @@ class WorkFiles:
         # HFS+ lists names in another Unicode form than the given one.
         if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
             return None
-        found = {fold_name(name): name for name in names}.get(fold_name(file.name))
-        return None if found is None else path[: len(path) - len(file.name)] + found
+        disk_name = {fold_name(name): name for name in names}.get(fold_name(file.name))
+        return None if disk_name is None else path[: len(path) - len(file.name)] + disk_name
 
     def _list_missing_folders(self, path: str) -> list[str]:
         names = path.split("/")[:-1]
         folders = ["/".join(names[: depth + 1]) for depth in range(len(names))]
         return [folder for folder in folders if not (self._root / folder).is_dir()]
 
-    def _plain_folders(self, path: str) -> bool:
+    def _has_plain_folders(self, path: str) -> bool:
         folder = str(self._root)
         for name in path.split("/")[:-1]:
             folder = f"{folder}/{name}"
@@ -292,7 +292,7 @@ INDEX_BEFORE = "index.old"
 
 
 class WorktreeConflict(WorkspaceError):
-    """A person has changed, staged or left untracked files that the batch would write; `paths` lists them."""
+    """Changed, staged or untracked files of a user that the batch would write; `paths` lists them."""
 
     code: ClassVar[str] = "WORKTREE_CONFLICT"
 
@@ -307,7 +307,7 @@ class WorktreeConflict(WorkspaceError):
 
 
 class WorktreeBusy(WorkspaceError):
-    """Docyard does not write to the work tree because of its state, which is `reason`."""
+    """A work tree that Docyard does not write to because of its state, which is `reason`."""
 
     code: ClassVar[str] = "WORKTREE_BUSY"
 
@@ -319,9 +319,9 @@ class WorktreeBusy(WorkspaceError):
 class Checkout:
     """One work tree during its change from the batch's base to its commit.
 
-    `prepare` and `check` only look, and write into the private folder; `apply` changes files and index. To
-    take that back is `recovery`'s, as after a crash. The caller holds Git's index lock from before `check` to
-    the end.
+    `prepare` and `check` read the work tree, and write only to the private folder. `apply` changes files and
+    index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
+    before `check`, and holds it to the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
@@ -331,7 +331,7 @@ class Checkout:
         self._git = store.at(worktree)
         self._git.refresh()
         self._changes = changes
-        self._going = frozenset(change.path for change in changes if change.new is None)
+        self._removed_paths = frozenset(change.path for change in changes if change.new is None)
         self._path = worktree.git_dir / "index"
         self._files = WorkFiles(self._git, worktree.path)
         self._before: bytes | None = None
@@ -342,14 +342,14 @@ class Checkout:
 
         Raises:
             InvalidPath: not every system can store a path.
-            WorktreeBusy: an operation is in progress, the index is of a kind that is left alone, or a link or
-                a submodule would change.
+            WorktreeBusy: an operation is in progress, the index has an unsupported format, or a link or a
+                submodule would change.
             WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
         """
         self._check_state()
         self._check_kinds()
-        self._before = self._read()
-        index = self._parse(self._before)
+        self._before = self._read_index()
+        index = self._parse_index(self._before)
         self._compare(index)
         try:
             self._index = index.with_changes(
@@ -377,12 +377,14 @@ class Checkout:
         )
 
     def check(self) -> bool:
-        """Compare again, with the lock held; return False if the index has changed: prepare again."""
+        """Compare again while the lock is held; return False if the index has changed since `prepare`."""
         self._check_state()
-        if self._read() != self._before:
+        if self._read_index() != self._before:
             return False
-        self._conflicts(
-            change.path for change in self._changes if not self._files.is_unchanged(change, self._going)
+        self._check_conflicts(
+            change.path
+            for change in self._changes
+            if not self._files.is_unchanged(change, self._removed_paths)
         )
         return True
 
@@ -390,7 +392,7 @@ class Checkout:
         """Write and remove the files, then install the new index.
 
         Raises:
-            WorktreeConflict: a file changes at this moment.
+            WorktreeConflict: a file has changed meanwhile.
         """
         assert journal.index is not None
         prepared.keep(INDEX_BEFORE, self._path)
@@ -411,25 +413,25 @@ class Checkout:
             raise WorktreeConflict([error.path]) from None
 
     def settle(self, journal: Journal) -> None:
-        """Remove the backups for a rollback; the publication is complete."""
+        """Remove the backups for a rollback after a complete publication."""
         self._git.remember_index(self._index)
         for file in journal.files:
             self._files.settle(file)
 
     def _check_state(self) -> None:
-        begun = find_unfinished_operation(self.worktree.git_dir)
-        if begun is not None:
-            raise WorktreeBusy(f"{begun} is in progress")
+        operation = find_unfinished_operation(self.worktree.git_dir)
+        if operation is not None:
+            raise WorktreeBusy(f"{operation} is in progress")
         if self._git.config_flag("core.sparseCheckout"):
             raise WorktreeBusy("it is a sparse checkout", fix="Run `git sparse-checkout disable`.")
 
-    def _read(self) -> bytes | None:
+    def _read_index(self) -> bytes | None:
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
             return None
 
-    def _parse(self, data: bytes | None) -> IndexFile:
+    def _parse_index(self, data: bytes | None) -> IndexFile:
         try:
             index = IndexFile.empty() if data is None else self._git.index_file(data)
         except SplitIndex as error:
@@ -458,10 +460,10 @@ class Checkout:
                     f"`{change.path}` is marked to be left alone (skip-worktree)",
                     fix=f"Run `git update-index --no-skip-worktree {change.path}`.",
                 )
-        self._conflicts(
+        self._check_conflicts(
             change.path
             for change in self._changes
-            if not _is_base(index, change) or not self._files.is_unchanged(change, self._going)
+            if not _is_base(index, change) or not self._files.is_unchanged(change, self._removed_paths)
         )
         for change in self._changes:
             if change.new is not None and self._git.has_foreign_filter(change.path):
@@ -471,10 +473,10 @@ class Checkout:
                 )
 
     @staticmethod
-    def _conflicts(paths: Iterable[str]) -> None:
-        found = tuple(paths)
-        if found:
-            raise WorktreeConflict(found)
+    def _check_conflicts(paths: Iterable[str]) -> None:
+        conflicts = tuple(paths)
+        if conflicts:
+            raise WorktreeConflict(conflicts)
 
 
 def _is_base(index: IndexFile, change: FileChange) -> bool:

@@ -1,7 +1,7 @@
 """The journal: a record of a publication's steps, written before the first of them.
 
 It is in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the commit
-point everything is rolled back, after it the missing steps are done. A torn journal is treated as missing: it
+point everything is rolled back; after it the missing steps are done. A torn journal is treated as missing: it
 is complete before the first lock is acquired, so nothing has been changed yet.
 """
 
@@ -26,7 +26,7 @@ _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
-    """The journal is whole, but of another version of Docyard: its publication cannot be rolled back here."""
+    """A complete journal of another version of Docyard; this version cannot roll its publication back."""
 
     code: ClassVar[str] = "UNKNOWN_JOURNAL"
 

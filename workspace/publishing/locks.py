@@ -1,6 +1,6 @@
 """The locks of a publication: Docyard's own, and Git's, acquired by linking a private file to their names.
 
-Threads wait for the lock within this process, and only one of them for the lock of all processes.
+Threads wait for a lock within this process, so only one thread waits for the lock of all processes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RETRY_AFTER_MS = 500
 
 
 def lstat(path: Path) -> os.stat_result | None:
-    """Return the status of a path, links not followed; None if it does not exist."""
+    """Return the status of a path, without following links; None if it does not exist."""
     try:
         return path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -41,13 +41,13 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def is_same_inode(path: Path, file: os.stat_result) -> bool:
-    """Return True if a path is a name of this file, also if the file was written to since."""
-    found = lstat(path)
-    return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
+    """Return True if a path is a name of this file, even if the file was written to since."""
+    status = lstat(path)
+    return status is not None and (status.st_dev, status.st_ino) == (file.st_dev, file.st_ino)
 
 
 class Locked(WorkspaceError):
-    """Another program holds a lock past the time limit; `file` names the lock within the repository."""
+    """A lock that another program holds past the time limit; `file` is its path within the repository."""
 
     code: ClassVar[str] = "LOCKED"
 
@@ -63,7 +63,7 @@ class Locked(WorkspaceError):
 
 
 class Busy(WorkspaceError):
-    """Other writers were first in all attempts. `retry_after_ms` is the time to wait before a retry."""
+    """A write that other writers preceded in all attempts; `retry_after_ms` is the time before a retry."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -72,7 +72,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """Another Docyard process has been writing for long. `retry_after_ms` is the time to wait."""
+    """A lock that another Docyard process holds past the time limit; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -82,7 +82,7 @@ class AnotherWriter(Locked):
 
 
 class CannotWrite(WorkspaceError):
-    """The system refused a write (disk full, no permission, a read-only disk); nothing was published."""
+    """A write that the system refused (disk full, no permission, read-only disk); nothing was published."""
 
     code: ClassVar[str] = "CANNOT_WRITE"
 
@@ -103,11 +103,11 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
         AnotherWriter: the lock was not free within `patience` seconds (default 10).
     """
     file = common_dir / LOCK
-    until = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
+    deadline = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
     while True:
         handle = open_lock(common_dir, file.name)
         try:
-            if not _wait(lambda: _try_flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
+            if not _wait(lambda: _try_flock(handle), deadline, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
                 raise AnotherWriter(format_path(file, common_dir))
             if is_same_inode(file, os.fstat(handle)):
                 yield
@@ -118,16 +118,16 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
 
 
 def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
-    """Wait until none of these locks is held, and a little longer for the last steps of its holder.
+    """Wait until none of these locks is held, and then briefly for the last steps of the holder.
 
     Raises:
         Locked: one of them is held past the time limit.
     """
-    until = time.monotonic() + WAIT_FOR_GIT_S
+    deadline = time.monotonic() + WAIT_FOR_GIT_S
     for lock in locks:
         if not lock.exists():
             continue
-        if not _wait(lambda: not lock.exists(), until, pause=_PAUSE_FOR_GIT):  # noqa: B023
+        if not _wait(lambda: not lock.exists(), deadline, pause=_PAUSE_FOR_GIT):  # noqa: B023
             raise Locked(format_path(lock, common_dir))
         time.sleep(_AFTER_GIT)
 
@@ -135,7 +135,7 @@ def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
 class LinkedLock:
     """One of Git's lock files, made by a hard link from a file in a publication's private folder.
 
-    The link is atomic, and the same inode proves later, also after a crash, that the lock is ours. Locks of
+    The link is atomic. The same inode proves later, even after a crash, that the lock is ours. Locks of
     other programs are never removed.
     """
 
@@ -143,12 +143,12 @@ class LinkedLock:
         self.path = target.with_name(target.name + ".lock")
         self._claim = claim
         self._identity = claim.stat()
-        self._shown = format_path(self.path, common_dir)
+        self._display_path = format_path(self.path, common_dir)
 
     def take(self) -> None:
         """Acquire the lock, unless it is held already. Raises Locked after the time limit."""
         if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT_S, pause=_PAUSE_FOR_GIT):
-            raise Locked(self._shown)
+            raise Locked(self._display_path)
 
     def release(self) -> bool:
         """Remove the lock file if it exists and is ours; return False if that failed."""
@@ -170,7 +170,7 @@ class LinkedLock:
 
 
 def format_path(path: Path, common_dir: Path) -> str:
-    """Return a file's name for people: relative, beginning with `.git` where that is the folder's name."""
+    """Return a path for messages, relative to the Git directory, after `.git/` if that is its name."""
     name = path.relative_to(common_dir).as_posix()
     return f".git/{name}" if common_dir.name == ".git" else name
 
@@ -185,9 +185,9 @@ def _try_flock(handle: int) -> bool:
     return True
 
 
-def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:
+def _wait(attempt: Callable[[], bool], deadline: float, *, pause: float) -> bool:
     while not attempt():
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             return False
         # Random pauses: waiters that retry at the same moments could starve each other.
         time.sleep(random.uniform(0.2, 1.0) * pause)

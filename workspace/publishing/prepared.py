@@ -1,7 +1,7 @@
 """The staging folder of a publication: its journal, and finished files that are linked to their paths.
 
-A plain rename drops the file that was at a path, and with it a change saved in the same moment. Where
-possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old one is checked.
+A plain rename drops the file that was at a path, and with it a change saved in the same moment. If possible,
+two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old one is checked.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def link_or_copy(file: Path, name: Path) -> None:
 
 
 def replace_atomically(new: Path, backup: Path, target: Path, found: os.stat_result) -> bool:
-    """Replace a file by a new one, with a backup; return False, and change nothing, if it is not `found`."""
+    """Replace a file, with a backup; return False and change nothing if its status is not `found`."""
     link_or_copy(new, backup)
     ours = backup.lstat()
     if exchange_files(backup, target):
@@ -69,7 +69,7 @@ def replace_atomically(new: Path, backup: Path, target: Path, found: os.stat_res
             return True
         exchange_files(backup, target)
         if not is_unchanged(lstat(backup), ours):
-            # Another version was saved between the two exchanges: the last one stays.
+            # A user saved another version between the two exchanges, and this version is preserved.
             os.rename(backup, target)
         return False
     backup.unlink()
@@ -102,14 +102,14 @@ def create_atomically(put: Path, target: Path) -> bool:
 
 
 def is_unchanged(one: os.stat_result | None, two: os.stat_result | None) -> bool:
-    """Return True if this is one file that has not been written to in between."""
+    """Return True if both states are of one file that was not written to in between, or of no file."""
     if one is None or two is None:
         return one is two
     return one.st_ino == two.st_ino and has_same_stat(one, two)
 
 
 def has_same_stat(one: os.stat_result, two: os.stat_result) -> bool:
-    """Return True if two files have the size and the times of one text."""
+    """Return True if two files have the same size and modification time."""
     return (one.st_mtime_ns, one.st_size) == (two.st_mtime_ns, two.st_size)
 
 
@@ -119,7 +119,7 @@ LOCK_TOKEN = "claim"
 
 @dataclass(frozen=True, slots=True)
 class StagingFolder:
-    """A private folder `docyard/pending/<random>/`; its files are synced to disk if that was requested.
+    """A private folder `docyard/pending/<random>/`; with `durable`, its files are synced to disk.
 
     `claim` is the file to which Git's locks are linked: the same inode proves that a lock is ours.
     """
@@ -151,7 +151,7 @@ class StagingFolder:
         return self.folder / LOCK_TOKEN
 
     def write(self, name: str, data: bytes, *, like: Path | None = None) -> Path:
-        """Write a file with the permissions of the one that it will replace, if there is one."""
+        """Write a file with the permissions of the file `like`, which it will replace, if that exists."""
         path = self.folder / name
         path.write_bytes(data)
         if like is not None and like.is_file():
@@ -173,7 +173,7 @@ class StagingFolder:
         return True
 
     def install(self, name: str, target: Path) -> None:
-        """Rename a finished file to its path in one step; it also stays here, so that it is recognized."""
+        """Rename a finished file to its path atomically; a link stays in the folder to prove the origin."""
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
         os.link(self.folder / name, ready)
@@ -229,6 +229,6 @@ def sync_to_disk(path: Path) -> None:
 
 def remove_empty_folders(folder: Path) -> None:
     """Remove a folder and all folders below it that hold no files."""
-    for below, _, _ in os.walk(folder, topdown=False):
+    for subfolder, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):
-            os.rmdir(below)
+            os.rmdir(subfolder)

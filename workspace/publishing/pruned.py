@@ -1,7 +1,7 @@
 """Branches whose commits or files Git's housekeeping has removed, and the sources to rebuild them.
 
-An object is restored exactly from the copies of publications, from Git's index, which has the trees of the
-checked-out commit, and from the files of the work tree. If the tip itself is lost, the branch gets a new
+An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
+tree. The index has the trees of the checked-out commit. If the tip itself is lost, the branch gets a new
 commit of the index. A branch is never moved back automatically: another clone may have the missing objects.
 """
 
@@ -68,13 +68,13 @@ class RebuildResult(NamedTuple):
 def find_pruned_branches(git: GitReader, served: str | None) -> Iterator[PrunedBranch]:
     """Yield the local branches with missing objects, the served one first.
 
-    Documents of the served branch that no copy has are left to the check of documents.
+    Documents of the served branch that no copy has are omitted: the check of documents reports them.
     """
     seen: set[str] = set()
     for branch in sorted(git.branches(), key=lambda branch: (branch != served, branch)):
         try:
             tip = git.tip(branch)
-        except DamagedRepository:  # its file is torn, which is another finding
+        except DamagedRepository:  # the ref is torn, which is another finding
             continue
         if tip is None:
             continue
@@ -82,11 +82,11 @@ def find_pruned_branches(git: GitReader, served: str | None) -> Iterator[PrunedB
         if missing:
             sources = _Sources(git, branch)
             if branch == served:
-                missing = tuple(one for one in missing if not sources.is_plain_document(one))
+                missing = tuple(item for item in missing if not sources.is_plain_document(item))
         if missing:
-            can_rebuild = any(sources.find(one) is not None for one in missing)
+            can_rebuild = any(sources.find(item) is not None for item in missing)
             if not can_rebuild and _is_unusable(tip, missing):
-                can_rebuild = sources.replacement(tip) is not None
+                can_rebuild = sources.find_replacement(tip) is not None
             yield PrunedBranch(branch, tip, missing, can_rebuild)
 
 
@@ -103,35 +103,35 @@ def rebuild_branch(store: GitStore, pruned: PrunedBranch) -> RebuildResult | Non
         sources = _Sources(store, pruned.branch)
         restored, lost, commits = 0, dict[str, MissingObject](), {pruned.tip}
         while missing := _find_all_missing(store, commits, lost):
-            for one in missing:
-                data = sources.find(one)
+            for item in missing:
+                data = sources.find(item)
                 if data is None:
-                    lost[one.id] = one
+                    lost[item.id] = item
                     continue
-                file = pack_loose(one.kind, data)
-                write_loose(store.common_dir, one.id, file, durable=True)
+                file = pack_loose(item.kind, data)
+                write_loose(store.common_dir, item.id, file, durable=True)
                 restored += 1
-                if one.kind == "commit":
-                    commits.add(one.id)
-        left = tuple(lost.values())
-        found = sources.replacement(pruned.tip) if _is_unusable(pruned.tip, left) else None
-        if found is None:
-            return RebuildResult(restored, left)
-        commit = _commit_index(store, sources, found)
-        if not _move_branch(store, pruned, commit, found):
-            return RebuildResult(restored, left)
-        return RebuildResult(restored, left, commit)
+                if item.kind == "commit":
+                    commits.add(item.id)
+        lost_objects = tuple(lost.values())
+        replacement = sources.find_replacement(pruned.tip) if _is_unusable(pruned.tip, lost_objects) else None
+        if replacement is None:
+            return RebuildResult(restored, lost_objects)
+        commit = _commit_index(store, sources, replacement)
+        if not _move_branch(store, pruned, commit, replacement):
+            return RebuildResult(restored, lost_objects)
+        return RebuildResult(restored, lost_objects, commit)
 
 
 def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
-    """Return the bytes of a blob from the file of the work tree that holds them; None if it does not."""
+    """Return the bytes of a blob from its file in the work tree; None if the file has other bytes."""
     if git.worktree is None:
         return None
     try:
         data = (git.worktree / path).read_bytes()
     except OSError:
         return None
-    # As it was committed, or as it was before Git checked it out with the line ends of Windows.
+    # The text as committed, or as it was before a checkout with the line ends of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
         if hash_blob(text) == blob:
             return text
@@ -153,11 +153,11 @@ class _Sources:
     def __init__(self, git: GitReader, branch: str) -> None:
         self._git = git
         self._branch = branch
-        self._here: GitReader | None = None
+        self._checkout: GitReader | None = None
         worktrees = git.worktrees_of(branch)
         if len(worktrees) == 1 and worktrees[0].path.is_dir():
             git_dir = worktrees[0].git_dir
-            self._here = git if git_dir == git.git_dir else GitReader(worktrees[0].path)
+            self._checkout = git if git_dir == git.git_dir else GitReader(worktrees[0].path)
 
     def is_plain_document(self, missing: MissingObject) -> bool:
         """Return True for a document that no copy has."""
@@ -170,11 +170,11 @@ class _Sources:
             return copied.data
         if missing.kind == "tree":
             return self.index_trees.get(missing.id)
-        if missing.kind == "blob" and self._here is not None:
-            return read_whole_file(self._here, missing.path, missing.id)
+        if missing.kind == "blob" and self._checkout is not None:
+            return read_whole_file(self._checkout, missing.path, missing.id)
         return None
 
-    def replacement(self, tip: str) -> _Replacement | None:
+    def find_replacement(self, tip: str) -> _Replacement | None:
         """Return the base for a commit of Git's index; None if some of its files are missing."""
         if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index):
             return None
@@ -182,28 +182,28 @@ class _Sources:
         whole = whole or self._find_fetched_commit()
         if whole is None:
             return None
-        author, subject = self._last_move()
+        author, subject = self._read_last_move()
         return _Replacement(whole, author, subject, tip)
 
     def _find_staged_data(self, path: str) -> bytes | None:
         """Return the data of a file of the index, b"" if it is not needed, or None if it is missing."""
         entry = self.index[path]
-        if entry.mode == SUBMODULE_MODE or _is_here(self._git, entry.id):
+        if entry.mode == SUBMODULE_MODE or _is_present(self._git, entry.id):
             return b""
         return self.find(MissingObject("blob", entry.id, path))
 
-    def missing_files(self) -> Iterator[tuple[str, bytes]]:
+    def list_missing_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the data of the files of the index that are not in the repository."""
         for path, entry in self.index.items():
             data = self._find_staged_data(path)
-            if data is not None and entry.mode != SUBMODULE_MODE and not _is_here(self._git, entry.id):
+            if data is not None and entry.mode != SUBMODULE_MODE and not _is_present(self._git, entry.id):
                 yield entry.id, data
 
     @cached_property
     def index(self) -> Mapping[str, TreeEntry]:
         """Return the entries of Git's index in the branch's checkout, by path."""
         try:
-            return read_staged_entries(self._here) if self._here is not None else {}
+            return read_staged_entries(self._checkout) if self._checkout is not None else {}
         except DamagedRepository:
             return {}
 
@@ -217,107 +217,111 @@ class _Sources:
             while folder:
                 folder = folder.rpartition("/")[0]
                 folders.setdefault(folder, [])
-        found: dict[str, bytes] = {}
+        trees: dict[str, bytes] = {}
         for folder in sorted(folders, key=lambda folder: (-folder.count("/") - bool(folder), folder)):
             data = encode_tree(folders[folder])
             id = hash_object("tree", data)
-            found.pop(id, None)
-            found[id] = data
+            trees.pop(id, None)
+            trees[id] = data
             if folder:
-                above, _, name = folder.rpartition("/")
-                folders[above].append(TreeEntry(name, id, TREE_MODE))
-        return found if self.index else {}
+                parent, _, name = folder.rpartition("/")
+                folders[parent].append(TreeEntry(name, id, TREE_MODE))
+        return trees if self.index else {}
 
     @cached_property
     def _copies(self) -> Mapping[str, CopiedObject]:
         return read_copied_objects(self._git.common_dir)
 
     def _find_fetched_commit(self) -> str | None:
-        """Return the commit that a remote's branch of the name has, if it is whole."""
+        """Return the commit of a remote branch with the same name, if the commit is whole."""
         for name in self._git.remotes():
             commit = self._git.commit_at(f"refs/remotes/{name}/{self._branch}")
             if commit is not None and is_whole(self._git, commit):
                 return commit
         return None
 
-    def _last_move(self) -> tuple[Signature, str]:
+    def _read_last_move(self) -> tuple[Signature, str]:
         """Return the author and the subject of the branch's last move, by its reflog."""
         file = self._git.common_dir / "logs" / "refs" / "heads" / self._branch
         try:
             log = file.read_text("utf-8", "replace")
         except OSError:
             log = ""
-        found = _ENTRY.fullmatch(log.splitlines()[-1]) if log else None
-        if found is None:
+        match = _ENTRY.fullmatch(log.splitlines()[-1]) if log else None
+        if match is None:
             return Signature(*(self._git.identity() or ("docyard", "")), int(time.time())), ""
-        _, name, email, at, sign, hours, minutes, action = found.groups()
+        _, name, email, seconds, sign, hours, minutes, action = match.groups()
         offset = (int(hours) * 60 + int(minutes)) * (-1 if sign == "-" else 1)
-        return Signature(name, email, int(at), offset), action.partition(": ")[2]
+        return Signature(name, email, int(seconds), offset), action.partition(": ")[2]
 
 
 def _find_all_missing(git: GitReader, commits: Collection[str], lost: Collection[str]) -> list[MissingObject]:
     """Return the missing objects of some commits, each once, without those known to be lost."""
     seen: set[str] = set()
-    found = {one.id: one for commit in commits for one in _find_missing(git, commit, seen)}
-    return [one for id, one in found.items() if id not in lost]
+    missing = {item.id: item for commit in commits for item in _find_missing(git, commit, seen)}
+    return [item for id, item in missing.items() if id not in lost]
 
 
 def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[MissingObject]:
     """Yield the missing objects of a commit: itself, its parents, its trees and its files."""
-    if not _is_here(git, tip):
+    if not _is_present(git, tip):
         yield MissingObject("commit", tip)
         return
     commit = git.commit(tip)
     boundary = git.boundary()
     if tip not in boundary:
-        yield from (MissingObject("commit", parent) for parent in commit.parents if not _is_here(git, parent))
+        yield from (
+            MissingObject("commit", parent) for parent in commit.parents if not _is_present(git, parent)
+        )
     waiting = [("", commit.tree)]
     while waiting:
         path, tree = waiting.pop()
         if tree in seen:
             continue
-        if not _is_here(git, tree):
+        if not _is_present(git, tree):
             yield MissingObject("tree", tree, path)
             continue
         is_whole_tree = True
         for entry in git.tree(tree):
-            inner = f"{path}/{entry.name}".removeprefix("/")
+            inner_path = f"{path}/{entry.name}".removeprefix("/")
             if entry.is_tree:
-                waiting.append((inner, entry.id))
-            elif entry.mode != SUBMODULE_MODE and not _is_here(git, entry.id):
+                waiting.append((inner_path, entry.id))
+            elif entry.mode != SUBMODULE_MODE and not _is_present(git, entry.id):
                 is_whole_tree = False
-                yield MissingObject("blob", entry.id, inner)
+                yield MissingObject("blob", entry.id, inner_path)
         if is_whole_tree:
             seen.add(tree)
 
 
-def _is_here(git: GitReader, id: str) -> bool:
+def _is_present(git: GitReader, id: str) -> bool:
     return is_loose(git.common_dir, id) or git.has(id)
 
 
 def _is_unusable(tip: str, missing: tuple[MissingObject, ...]) -> bool:
     """Return True if a branch cannot be read: its commit or a folder is missing, not only files."""
-    return any(one.kind == "tree" or one.id == tip for one in missing)
+    return any(item.kind == "tree" or item.id == tip for item in missing)
 
 
-def _commit_index(store: GitStore, sources: _Sources, found: _Replacement) -> str:
-    """Write a commit of Git's index on top of the last whole one."""
+def _commit_index(store: GitStore, sources: _Sources, replacement: _Replacement) -> str:
+    """Write a commit of Git's index on top of the last whole commit."""
     trees = sources.index_trees
-    for id, data in sources.missing_files():
+    for id, data in sources.list_missing_files():
         write_loose(store.common_dir, id, pack_loose("blob", data), durable=True)
     for id, data in trees.items():
         write_loose(store.common_dir, id, pack_loose("tree", data), durable=True)
     message = (
-        f"{found.subject or 'Rebuild a lost commit'}\n\n"
+        f"{replacement.subject or 'Rebuild a lost commit'}\n\n"
         "Made by docyard doctor of what Git's index had, since the commit was missing.\n\n"
-        f"{REBUILT}: {found.lost}\n"
+        f"{REBUILT}: {replacement.lost}\n"
     )
     with sync_written_objects():
-        return store.put_commit([*trees][-1], (found.whole,), found.author, found.author, message)
+        return store.put_commit(
+            [*trees][-1], (replacement.whole,), replacement.author, replacement.author, message
+        )
 
 
-def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, found: _Replacement) -> bool:
-    """Move a branch from its lost tip to a commit; return False if it is elsewhere by now."""
+def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, replacement: _Replacement) -> bool:
+    """Move a branch from its lost tip to a commit; return False if the branch has moved."""
     prepared = StagingFolder.make(store.common_dir, durable=True)
     ref = BranchRef(store, pruned.branch, prepared)
     try:
@@ -328,7 +332,7 @@ def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, found: _Rep
         ref.move("ref")
         logs = refs.find_reflogs(store, pruned.branch, bare=store.bare)
         refs.append_to_reflogs(
-            logs, pruned.tip, commit, found.author, "docyard doctor: the commit before is missing"
+            logs, pruned.tip, commit, replacement.author, "docyard doctor: the commit before is missing"
         )
         return True
     finally:

@@ -1,10 +1,16 @@
 """One commit from a batch, in an order in which no write is lost and the checkout is never behind.
 
-The order: Docyard's own lock, recovery after a crash, objects, finished files and the journal, Git's index
-lock, HEAD's and the branch's (links to a file in the journal's folder), comparison with the base, files,
-index, and last the ref, whose rename is the commit point. Then the reflogs are written and backups are
-removed. Right before and right after the commit point, the objects are checked: Git's housekeeping may
-remove objects that no ref names yet.
+The steps, in order:
+
+1. Acquire Docyard's lock, and recover after a crash.
+2. Write the objects, the finished files and the journal.
+3. Acquire Git's locks of the index, HEAD and the branch, as links to a file in the journal's folder.
+4. Compare the work tree with the base, and replace the files and the index.
+5. Rename the ref, which is the commit point.
+6. Write the reflogs, and remove the backups.
+
+The objects are checked right before and right after the commit point, because Git's housekeeping may remove
+objects that no ref names yet.
 """
 
 from __future__ import annotations
@@ -62,7 +68,7 @@ class Publication:
     loss of power once `publish` has returned it.
 
     Raises on entering:
-        InvalidBranch: Git accepts no such branch.
+        InvalidBranch: Git does not accept the name of the branch.
         Locked: another writer holds its lock too long, or another program holds one that recovery needs.
         CannotWrite: the system refused a write.
     """
@@ -77,13 +83,13 @@ class Publication:
         self._stack = ExitStack()
         self._prepared: StagingFolder | None = None
         self._ref: BranchRef | None = None
-        self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
+        self._locked_git_dir: Path | None = None  # the Git directory of the work tree whose locks are held
         self._locks: list[LinkedLock] = []
         self._numbers = count()
-        # `_is_spent`: recovery needs no file of the private folder. `_is_half_done`: the work tree has
-        # changes that the branch does not have.
-        self._is_spent = True
-        self._is_half_done = False
+        # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the
+        # work tree has changes that the branch does not have.
+        self._is_cleanup_safe = True
+        self._is_swap_in_progress = False
 
     def __enter__(self) -> Self:
         with _translate_system_errors():
@@ -108,24 +114,24 @@ class Publication:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._stack:
-            # A half-done publication stays as after a crash, with its locks, so that no program commits it;
-            # the next writer recovers it first. If the folder was removed, the locks are released, because
-            # later no proof of their owner would exist.
-            if self._prepared is None or (self._is_half_done and self._prepared.folder.is_dir()):
+            # An unfinished publication stays as after a crash, with its locks, so that no program commits it.
+            # The next writer recovers it first. If the folder was removed, the locks are released, because
+            # no proof of their owner exists any more.
+            if self._prepared is None or (self._is_swap_in_progress and self._prepared.folder.is_dir()):
                 return
             released = self._release()
-            if released and self._is_spent:
+            if released and self._is_cleanup_safe:
                 self._prepared.clear()
 
     def publish(self, batch: Batch) -> str:
         """Commit a batch and return the commit's id; a batch that changes and joins nothing returns its base.
 
-        Branch, index and files are as they were unless this returns; another batch may be tried then.
+        Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
 
         Raises:
             BranchMoved: the branch is not at `batch.base`.
-            RefConflict: there can be no such branch.
-            InvalidPath, PathBlocked: there can be no such file.
+            RefConflict: another ref prevents a branch of this name.
+            InvalidPath, PathBlocked: a path cannot be written.
             WorktreeConflict, WorktreeBusy: uncommitted changes or a Git operation of a user prevent it.
             Locked: another program holds a lock of Git's past the time limit.
             CannotWrite: the system refused a write.
@@ -140,7 +146,7 @@ class Publication:
                     return self._publish(batch)
                 except FileNotFoundError:
                     # Git's housekeeping removes files and folders of the repository at any moment.
-                    if self._is_half_done or not self._can_repeat(batch):
+                    if self._is_swap_in_progress or not self._can_repeat(batch):
                         raise
             return self._publish(batch)
 
@@ -159,10 +165,10 @@ class Publication:
             self._lock(_find_worktree_dir(self._store, self._branch))
 
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
-        """Remove the branch if it is at a commit and `is_unused`; return False if it was not removed.
+        """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
 
-        A checked-out or packed branch is not removed. No journal is needed: the removal of the
-        ref's file is the only step, and a crash before it leaves the branch.
+        A checked-out or packed branch is not removed. No journal is needed, because the removal of the ref's
+        file is the only step. A crash before it leaves the branch.
 
         Raises:
             Locked: another program holds a lock of Git's past the time limit.
@@ -177,7 +183,7 @@ class Publication:
             if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
                 return False
             refs.remove_reflog(store, self._branch)
-            return self._branch_ref().remove() and store.tip(self._branch) is None
+            return self._ensure_branch_ref().remove() and store.tip(self._branch) is None
 
     def _publish(self, batch: Batch) -> str:
         store = self._store
@@ -194,9 +200,9 @@ class Publication:
             checkout = _find_checkout(store, self._branch, changes)
             if checkout is not None:
                 try:
-                    checkout.prepare(self._folder(), index)
+                    checkout.prepare(self._ensure_folder(), index)
                 except WorktreeConflict:
-                    if self._locked == checkout.worktree.git_dir:
+                    if self._locked_git_dir == checkout.worktree.git_dir:
                         raise
                     # The cause may be a commit by a user at this moment.
                     self._lock(checkout.worktree.git_dir)
@@ -204,11 +210,11 @@ class Publication:
                     continue
             if objects is None:
                 objects = BatchObjects.write(store, batch, base_tree, durable=self._durable)
-            self._branch_ref().prepare(objects.commit, ref)
+            self._ensure_branch_ref().prepare(objects.commit, ref)
             journal = Journal(self._branch, batch.base, objects.commit)
             if checkout is not None:
                 journal = checkout.record(journal, index)
-            self._folder().record(journal)
+            self._ensure_folder().record(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
                 # A switch to this branch writes its files first, and HEAD last.
@@ -225,42 +231,42 @@ class Publication:
                         raise
                     continue
                 if checkout is None and has_worktrees(store):
-                    behind = "a work tree that was switched to the branch meanwhile is not up to date"
-                    attempt(partial(self._update_late_checkout, journal, changes), None, behind)
+                    caveat = "a work tree that was switched to the branch meanwhile is not up to date"
+                    attempt(partial(self._update_late_checkout, journal, changes), None, caveat)
                 return objects.commit
         raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
 
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
     ) -> None:
-        store, prepared = self._store, self._folder()
+        store, prepared = self._store, self._ensure_folder()
         objects.protect()
         objects.save(prepared)
         logs = refs.find_reflogs(store, self._branch, bare=store.bare and checkout is None)
-        self._is_spent, self._is_half_done = False, True
+        self._is_cleanup_safe, self._is_swap_in_progress = False, True
         try:
             if checkout is not None:
                 checkout.apply(journal, prepared)
             objects.protect()
-            self._branch_ref().move(ref)
+            self._ensure_branch_ref().move(ref)
         except BaseException as error:
             # The branch may have moved despite an error.
             if store.tip(self._branch) != journal.commit:
                 roll_back(store, prepared, journal)
-                self._is_spent, self._is_half_done = True, False
+                self._is_cleanup_safe, self._is_swap_in_progress = True, False
                 raise
             if not isinstance(error, OSError):
                 raise
-        self._is_half_done = False
+        self._is_swap_in_progress = False
         note_commit(journal.commit)
         # The commit is made; recovery repeats failed steps before the next publication.
-        author, behind = batch.author, "its objects are not protected from a git gc that runs"
-        protected = attempt(partial(_protect_objects, objects), False, behind)
+        author, caveat = batch.author, "its objects are not protected from a git gc that runs"
+        protected = attempt(partial(_protect_objects, objects), False, caveat)
         attempt(partial(objects.remember, prepared), None, "no copy of its objects was saved")
         record = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
         recorded = attempt(record, False, "the reflog is not complete")
         settled = attempt(partial(_settle_checkout, checkout, journal), False, "temporary files were left")
-        self._is_spent = settled and recorded and protected
+        self._is_cleanup_safe = settled and recorded and protected
 
     def _update_late_checkout(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
         """Update a work tree that was switched to the branch during the publication.
@@ -277,44 +283,44 @@ class Publication:
                 if checkout is not None:
                     self._lock(checkout.worktree.git_dir)
                     index = f"index-{next(self._numbers)}"
-                    checkout.prepare(self._folder(), index)
-                    late = checkout.record(journal, index)
-                    self._is_spent = False
-                    self._folder().record(late)
-                    checkout.apply(late, self._folder())
-                    self._is_spent = _settle_checkout(checkout, late)
+                    checkout.prepare(self._ensure_folder(), index)
+                    late_journal = checkout.record(journal, index)
+                    self._is_cleanup_safe = False
+                    self._ensure_folder().record(late_journal)
+                    checkout.apply(late_journal, self._ensure_folder())
+                    self._is_cleanup_safe = _settle_checkout(checkout, late_journal)
                     return
 
     def _lock(self, git_dir: Path | None) -> None:
         """Acquire the locks of a work tree, if there is one, and of the branch, unless they are held."""
-        if self._locked != git_dir:
+        if self._locked_git_dir != git_dir:
             self._unlock_worktree()
         if git_dir is not None:
             if not self._locks:
-                claim, common_dir = self._folder().claim, self._store.common_dir
+                claim, common_dir = self._ensure_folder().claim, self._store.common_dir
                 self._locks = [LinkedLock(claim, git_dir / name, common_dir) for name in WORKTREE_LOCKED]
-            self._locked = git_dir
+            self._locked_git_dir = git_dir
             for lock in self._locks:
                 lock.take()
-        self._branch_ref().take()
+        self._ensure_branch_ref().take()
 
     def _unlock_worktree(self) -> bool:
         released = [lock.release() for lock in reversed(self._locks)]
-        self._locked, self._locks = None, []
+        self._locked_git_dir, self._locks = None, []
         return all(released)
 
     def _release(self) -> bool:
         ref = self._ref is None or self._ref.release()
         return self._unlock_worktree() and ref
 
-    def _folder(self) -> StagingFolder:
+    def _ensure_folder(self) -> StagingFolder:
         if self._prepared is None:
             self._prepared = StagingFolder.make(self._store.common_dir, durable=self._durable)
         return self._prepared
 
-    def _branch_ref(self) -> BranchRef:
+    def _ensure_branch_ref(self) -> BranchRef:
         if self._ref is None:
-            self._ref = BranchRef(self._store, self._branch, self._folder())
+            self._ref = BranchRef(self._store, self._branch, self._ensure_folder())
         return self._ref
 
     def _check_tip(self, batch: Batch) -> None:
@@ -335,18 +341,18 @@ def publish_with_retry(
     """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
     `build` is called while the lock is held, with None before the first commit, and again if another program
-    moved the branch meanwhile: then Git's locks are held. Slow work should be prepared before, for the
-    earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
+    moved the branch meanwhile: then Git's locks are held. The caller should do slow work earlier, for
+    the earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
 
     Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
     """
     with Publication(store, branch, durable=durable) as publication:
         for _ in range(_REBUILDS):
-            built = build(store.tip(branch))
-            if not isinstance(built, Batch):
-                return built
+            result = build(store.tip(branch))
+            if not isinstance(result, Batch):
+                return result
             try:
-                return publication.publish(built)
+                return publication.publish(result)
             except BranchMoved:
                 publication.hold()
     raise Busy(

@@ -1,9 +1,9 @@
 """Recovery after a crash: an unfinished publication is rolled back, or forward.
 
 Before the commit point everything is rolled back; after it, the missing steps are done. A publication is
-forward if the branch holds its commit. A file, an index or a lock is touched only on proof that it is
-ours: the inode, or a name that the journal holds and exactly the bytes to be written. A person's later
-changes stay.
+rolled forward if the branch holds its commit. A file, an index or a lock is changed only with proof that it
+is ours. The proof is the inode, or a name in the journal together with exactly the bytes to be written. Later
+changes by a user are preserved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workspace.publishing.refs import BranchRef
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """The number of unfinished publications that were rolled back, and rolled forward."""
+    """The numbers of unfinished publications that were rolled back, and rolled forward."""
 
     rolled_back: int = 0
     rolled_forward: int = 0
@@ -57,9 +57,9 @@ def recover(store: GitStore) -> RecoveryResult:
 
 
 def recover_if_needed(store: GitStore) -> None:
-    """Recover if there is an unfinished publication, and no lock prevents it.
+    """Recover if there is an unfinished publication and no other writer holds the lock.
 
-    While another writer holds the lock, nothing is to be recovered: it did so before it began.
+    A writer recovers before it begins, so nothing needs recovery while another writer holds the lock.
     """
     with suppress(WorkspaceError, OSError):
         if list_staging_folders(store.common_dir):
@@ -70,8 +70,8 @@ def recover_if_needed(store: GitStore) -> None:
 def restore_all_pruned(store: GitStore) -> bool:
     """Write the pruned objects of the branches again; return True if the failed read should be repeated.
 
-    It should also be repeated if nothing is missing now: another thread may have restored the objects
-    meanwhile. It is called only after a read of a missing object, because it reads each copy of the branches.
+    The read should also be repeated if nothing is missing now: another thread may have restored the objects.
+    Call this only after a read of a missing object, because it reads each copy of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
         restore_pruned(store, store.branches())
@@ -110,8 +110,8 @@ def list_staging_folders(common_dir: Path) -> list[Path]:
 def roll_back(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
     """Restore index and files. The caller holds the locks.
 
-    It may be called again after it failed; the journal stays until it succeeded. Return False if the work
-    tree is missing, such as one on an unmounted disk.
+    The call may be repeated after a failure; the journal stays until it succeeds. Return False if the work
+    tree is missing, for example on an unmounted disk.
     """
     worktree = _find_worktree(store, journal)
     if worktree is None:
@@ -143,8 +143,8 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
     """Recover one publication; return True if it was completed. Removed locks are acquired again.
 
-    They stay if this fails: the work tree has changes that the branch does not have, and no program may
-    commit them.
+    The locks stay if this fails, because the work tree has changes that the branch does not have. No program
+    may commit these changes.
     """
     if not store.is_branch_name(journal.branch):
         raise UnknownJournal
@@ -153,9 +153,9 @@ def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Jour
         for target in _list_lock_targets(store, journal):
             LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
-    is_done = (_roll_forward if committed else roll_back)(store, prepared, journal)
+    is_complete = (_roll_forward if committed else roll_back)(store, prepared, journal)
     _release_all(store.common_dir, prepared)
-    if is_done:
+    if is_complete:
         prepared.clear()
     return committed
 
@@ -165,15 +165,17 @@ def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) ->
 
     Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
 
-    Return False if a step failed. It is repeated later, and does not block writers.
+    Return False if a step failed. The step is repeated later, and does not block writers.
     """
-    is_done = True
+    is_complete = True
     restore_copy(store, prepared)
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
         logs = refs.find_reflogs(store, journal.branch, bare=store.bare and journal.git_dir is None)
-        is_done = refs.complete_reflogs(logs, journal.base, journal.commit, commit.committer, commit.message)
+        is_complete = refs.complete_reflogs(
+            logs, journal.base, journal.commit, commit.committer, commit.message
+        )
     worktree = _find_worktree(store, journal)
     if worktree is not None:
         files = WorkFiles(store.at(worktree), worktree.path)
@@ -181,8 +183,8 @@ def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) ->
             try:
                 files.settle(file)
             except OSError:
-                is_done = False
-    return is_done
+                is_complete = False
+    return is_complete
 
 
 def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
@@ -200,8 +202,8 @@ def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
 def _find_worktree(store: GitStore, journal: Journal) -> Worktree | None:
     if journal.git_dir is None:
         return None
-    found = store.worktree_at(Path(os.path.normpath(store.common_dir / journal.git_dir)))
-    return found if found is not None and found.path.is_dir() else None
+    worktree = store.worktree_at(Path(os.path.normpath(store.common_dir / journal.git_dir)))
+    return worktree if worktree is not None and worktree.path.is_dir() else None
 
 
 def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
@@ -230,11 +232,11 @@ def _remove_own_entries(
         return index
     try:
         changed = index.with_changes(ours)
-    except PathOccupied:  # by a file that a user has staged since
+    except PathOccupied:  # a user has staged a file at the path since
         return index
     mtime = path.stat().st_mtime_ns
-    back = prepared.write("index.back", changed.data, like=path)
-    os.utime(back, ns=(mtime, mtime))
+    restored = prepared.write("index.back", changed.data, like=path)
+    os.utime(restored, ns=(mtime, mtime))
     prepared.install("index.back", path)
     return _read_index(path)
 
@@ -259,7 +261,7 @@ def _release_all(common_dir: Path, prepared: StagingFolder) -> None:
 
 
 def list_git_locks(common_dir: Path) -> Iterator[Path]:
-    """Yield the locks that a publication takes, in this and every other work tree."""
+    """Yield the locks that a publication acquires, in this and every other work tree."""
     for git_dir in list_git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
@@ -268,21 +270,21 @@ def list_git_locks(common_dir: Path) -> Iterator[Path]:
 def list_index_locks(store: GitStore) -> list[Path]:
     """Return the locks of indexes that a switch may hold now, in this and every other work tree.
 
-    Locks of missing work trees are skipped, and those of a commit whose message is being written: that may
-    take hours, and the message is newer than the lock.
+    Locks of missing work trees are skipped. The lock of a commit whose message is being edited is skipped
+    too: editing may take hours, and the message file is then newer than the lock.
     """
-    found = []
+    locks = []
     for git_dir in list_git_dirs(store.common_dir):
         lock, message = git_dir / "index.lock", git_dir / "COMMIT_EDITMSG"
         with suppress(FileNotFoundError):
-            held = lock.lstat()
+            lock_status = lock.lstat()
             worktree = store.worktree_at(git_dir)
             with suppress(FileNotFoundError):
-                if message.lstat().st_mtime_ns >= held.st_mtime_ns:
+                if message.lstat().st_mtime_ns >= lock_status.st_mtime_ns:
                     continue
             if worktree is not None and worktree.path.is_dir():
-                found.append(lock)
-    return found
+                locks.append(lock)
+    return locks
 
 
 def has_worktrees(store: GitStore) -> bool:

@@ -1,6 +1,7 @@
 """The ref of a branch as a file: its path, conflicts with other refs, and the rename that moves it.
 
-The reflogs of a branch and of the HEADs that point to it (gitrepository-layout, "logs").
+The module also writes the reflogs of a branch and of the HEADs that point to it (gitrepository-layout,
+"logs").
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ATTEMPTS = 5
 
 
 class InvalidBranch(WorkspaceError):
-    """Git does not accept this name of a branch (git-check-ref-format)."""
+    """A branch name that Git does not accept (git-check-ref-format)."""
 
     code: ClassVar[str] = "INVALID_BRANCH"
 
@@ -36,7 +37,7 @@ class InvalidBranch(WorkspaceError):
 
 
 class RefConflict(WorkspaceError):
-    """The branch cannot be created, because of another branch or a symbolic ref."""
+    """A branch that cannot be created because of another branch or a symbolic ref."""
 
     code: ClassVar[str] = "REF_CONFLICT"
 
@@ -61,7 +62,7 @@ class BranchRef:
         self._lock = LinkedLock(prepared.claim, self._path, git.common_dir)
 
     def take(self) -> None:
-        """Take the ref's lock, after removing empty folders of a deleted branch."""
+        """Acquire the ref's lock, after removing empty folders of a deleted branch."""
         check_place(self._git, self._branch)
         for attempt in range(_ATTEMPTS):
             try:
@@ -76,7 +77,7 @@ class BranchRef:
             remove_empty_folders(self._path)
 
     def release(self) -> bool:
-        """Release the lock, and remove the folders that only it needed; return False if that failed."""
+        """Release the lock, and remove its empty folders; return False if that failed."""
         released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):
@@ -148,7 +149,7 @@ def find_reflogs(git: GitReader, branch: str, *, bare: bool) -> tuple[Reflog, ..
         create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
     paths += [git_dir / "logs" / "HEAD" for git_dir in find_heads_on(branch, git.common_dir)]
-    # A repository could come with a link that leads into a file of the user's.
+    # The repository may contain a link to another file of the user.
     return tuple(
         Reflog(path, create)
         for path in paths
@@ -167,13 +168,13 @@ def append_to_reflogs(
 def complete_reflogs(
     logs: Iterable[Reflog], old: str | None, new: str, author: Signature, message: str
 ) -> bool:
-    """Append a move to the logs whose last line is not it; return False if one could not be written."""
+    """Append a move to each log that does not end with it; return False if a log could not be written."""
     line = _format_line(old, new, author, message)
     return _apply_to_each(logs, lambda log: _append_missing(log, line, new))
 
 
 def remove_reflog(git: GitReader, branch: str) -> None:
-    """Remove the reflog of a branch, and the folders that only it needed. Errors: OSError."""
+    """Remove the reflog of a branch, and its empty folders. Errors: OSError."""
     root = git.common_dir / "logs" / "refs" / "heads"
     path = root / branch
     if path.is_symlink() or is_below_a_link(path, git.common_dir):
@@ -184,24 +185,24 @@ def remove_reflog(git: GitReader, branch: str) -> None:
             (root / folder).rmdir()
 
 
-def _apply_to_each(logs: Iterable[Reflog], act: Callable[[Reflog], None]) -> bool:
-    written = True
+def _apply_to_each(logs: Iterable[Reflog], write: Callable[[Reflog], None]) -> bool:
+    is_complete = True
     for log in logs:
         try:
-            act(log)
-        except FileNotFoundError:  # a log that is not made if it does not exist
+            write(log)
+        except FileNotFoundError:  # a missing log that is not to be created
             continue
         except OSError:
-            written = False
-    return written
+            is_complete = False
+    return is_complete
 
 
 def _append_missing(log: Reflog, line: bytes, new: str) -> None:
     text = log.path.read_bytes() if log.path.exists() else b""
-    whole, newline, rest = text.rpartition(b"\n")
+    complete_lines, newline, rest = text.rpartition(b"\n")
     if rest:
-        os.truncate(log.path, len(whole + newline))
-    if whole.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
+        os.truncate(log.path, len(complete_lines + newline))
+    if complete_lines.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
         _append(log, line)
 
 
@@ -216,14 +217,14 @@ def _append(log: Reflog, line: bytes) -> None:
     if log.create:
         log.path.parent.mkdir(parents=True, exist_ok=True)
         if log.path.is_dir():
-            # Git, too, removes the empty folders that a branch of a longer name has left.
+            # Git also removes the empty folders of a deleted branch with a longer name.
             remove_empty_folders(log.path)
         flags |= os.O_CREAT
     handle = os.open(log.path, flags, 0o666)
     try:
         size = os.fstat(handle).st_size
         if os.write(handle, line) < len(line):
-            # On a disk that fills up; the next line must not be glued to half of this one.
+            # The disk is full. The partial line is removed, because the next line would continue it.
             os.ftruncate(handle, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
@@ -231,7 +232,7 @@ def _append(log: Reflog, line: bytes) -> None:
 
 
 class BranchMoved(WorkspaceError):
-    """The branch has moved from the base of the batch; `tip` is its current commit."""
+    """A branch that has moved from the base of the batch; `tip` is its current commit."""
 
     code: ClassVar[str] = "BRANCH_MOVED"
 

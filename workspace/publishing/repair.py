@@ -41,7 +41,7 @@ def list_loose_objects(common_dir: Path) -> Iterator[str]:
 def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
     """Return the ids of the loose objects whose bytes do not match their names, sorted.
 
-    A file that this user may not read is not judged. Errors: OSError if the folder of objects cannot be read.
+    Files that this user may not read are skipped. Errors: OSError if the folder of objects cannot be read.
     """
     return tuple(sorted(id for id in list_loose_objects(common_dir) if _is_broken(common_dir, id)))
 
@@ -49,12 +49,12 @@ def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
 def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
     """Move loose objects out of Git's object folder if they are still broken; return the moved ones.
 
-    An object that is also in a pack can be read again then. Any other can be fetched or added again, which
-    Git does not do while the broken file exists.
+    An object that is also in a pack is then readable again. Git does not fetch or add any other object again
+    while the broken file exists.
 
     Raises:
         Locked: another Docyard is writing.
-        OSError: the system refused it.
+        OSError: the system refused a write.
     """
     with docyard_lock(common_dir):
         return tuple(id for id in ids if loose.set_aside(common_dir, id))
@@ -101,7 +101,7 @@ def find_torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[Tor
 
 
 def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
-    """Move a torn branch to the commit of its reflog, and preserve its file; False if it is valid now.
+    """Move a torn branch to the commit of its reflog, and preserve its file; return False if it is valid now.
 
     Raises:
         Locked: another program holds the branch's lock, or another Docyard is writing.
@@ -111,13 +111,15 @@ def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
         return False
     path = git.common_dir / "refs" / "heads" / torn.branch
     with docyard_lock(git.common_dir):
-        # A lock left by a dead docyard excludes other programs just as well.
-        dead = [StagingFolder(folder, durable=False) for folder in list_staging_folders(git.common_dir)]
+        # A lock of a dead docyard also excludes other programs.
+        dead_folders = [
+            StagingFolder(folder, durable=False) for folder in list_staging_folders(git.common_dir)
+        ]
         prepared = StagingFolder.make(git.common_dir, durable=True)
         lock = LinkedLock(prepared.claim, path, git.common_dir)
         try:
             prepared.write("ref", f"{torn.commit}\n".encode(), like=path)
-            if not any(folder.owns(lock.path) for folder in dead):
+            if not any(folder.owns(lock.path) for folder in dead_folders):
                 lock.take()
             restored = is_torn(path)
             if restored:
@@ -131,17 +133,17 @@ def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
 
 
 def _preserve_torn_file(git: GitReader, branch: str, path: Path) -> None:
-    aside = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
-    os.link(path, find_free_name(aside / branch.replace("/", "%2F")))
+    folder = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
+    os.link(path, find_free_name(folder / branch.replace("/", "%2F")))
 
 
 def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
     """Return True if a commit, its contents, and the commits before it are in the repository."""
     try:
-        found = git.commit(commit)
-        for parent in found.parents:
+        commit_object = git.commit(commit)
+        for parent in commit_object.parents:
             git.commit(parent)
-        for _, entry in walk_tree(git, found.tree):
+        for _, entry in walk_tree(git, commit_object.tree):
             if entry.is_blob or entry.mode == LINK_MODE:
                 git.blob_size(entry.id)
                 if entry.id in broken:
@@ -157,7 +159,7 @@ def find_last_whole_commit(git: GitReader, branch: str, broken: Collection[str])
         log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
     except OSError:
         return TornRef(branch, None)
-    ids = [found[1] for line in log.splitlines() if (found := _LOGGED.match(line)) and found[1] != _NOTHING]
+    ids = [match[1] for line in log.splitlines() if (match := _LOGGED.match(line)) and match[1] != _NOTHING]
     for later, id in enumerate(reversed(ids)):
         if is_whole(git, id, broken):
             return TornRef(branch, id, later)

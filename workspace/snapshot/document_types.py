@@ -1,4 +1,4 @@
-"""Document types: those that are built in, and those that the workspace keeps under `.docyard/templates/`."""
+"""Document types: the built-in ones, and those that the workspace has in `.docyard/templates/`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MAX_BYTES = 100_000
 
 
 class UnknownType(WorkspaceError):
-    """No document type has this name. `valid_types` are those that exist."""
+    """An error: no document type has this name. `valid_types` are the names of all types."""
 
     code = "UNKNOWN_TYPE"
 
 
 class BrokenType(WorkspaceError):
-    """A type of the workspace cannot be read. `field` is the invalid field."""
+    """An error: a type of the workspace cannot be read. `field` is the invalid field."""
 
     code = "INVALID_TEMPLATE"
 
@@ -42,37 +42,40 @@ def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
         return types
     for entry in snapshot.git.tree(folder.id)[:MAX_TYPES]:
         if entry.is_tree:
-            types[entry.name] = _read(snapshot, entry.name)
+            types[entry.name] = _read_workspace_type(snapshot, entry.name)
     return types
 
 
 def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
-    """Return the type of a name. Raises UnknownType, BrokenType."""
+    """Return the type with a name. Raises UnknownType, BrokenType."""
     types = read_types(snapshot)
-    found = types.get(name)
-    if found is None:
-        close = find_nearest(name, types)
+    document_type = types.get(name)
+    if document_type is None:
+        nearest = find_nearest(name, types)
         shown = name if len(name) <= 100 else name[:100] + "…"
         raise UnknownType(
             f"Invalid doc_type: '{shown}'",
-            fix=f"Did you mean '{close[0]}'?" if close else "Use one of valid_types.",
+            fix=f"Did you mean '{nearest[0]}'?" if nearest else "Use one of valid_types.",
             valid_types=[key for key, value in types.items() if isinstance(value, DocumentType)],
         )
-    if isinstance(found, BrokenType):
-        raise found
-    return found
+    if isinstance(document_type, BrokenType):
+        raise document_type
+    return document_type
 
 
-def _read(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
-    found = ((part, snapshot.entry(f"{FOLDER}/{name}/{part}")) for part in PARTS)
-    blobs = {part: entry.id for part, entry in found if entry is not None and entry.is_blob}
+def _read_workspace_type(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
+    entries = ((part, snapshot.entry(f"{FOLDER}/{name}/{part}")) for part in PARTS)
+    blobs = {part: entry.id for part, entry in entries if entry is not None and entry.is_blob}
     git = snapshot.git
     sizes = {part: git.blob_size(blob) for part, blob in blobs.items()}
     return read_type(name, sizes, lambda part: git.blob(blobs[part]))
 
 
 def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> DocumentType | BrokenType:
-    """Return the type of a folder that has some of `PARTS`, with their sizes in bytes; `read` reads one."""
+    """Return the type in a folder. `sizes` are the sizes in bytes of its files, which are some of `PARTS`.
+
+    `read` returns the bytes of a file.
+    """
     missing = [part for part in PARTS if part not in sizes]
     if missing:
         return BrokenType(

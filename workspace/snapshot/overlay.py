@@ -17,52 +17,54 @@ if TYPE_CHECKING:
 
 
 class PathExists(WorkspaceError):
-    """A file or folder exists at this path. `path` names it."""
+    """An error: a file or folder already exists at this path. `path` is the path."""
 
     code = "PATH_EXISTS"
 
 
-class _Unread:
-    """The bytes of a document, which is parsed on first use."""
+class _UnparsedDocument:
+    """The bytes of a document that is parsed on first use."""
 
     def __init__(self, data: bytes, path: str) -> None:
         self.data, self._path = data, path
 
     @cached_property
     def read(self) -> Document:
-        """The document."""
-        # Imported here because a server answers its first questions without reading a document.
+        """The parsed document."""
+        # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.document import Document
 
         return Document.parse(self.data, self._path)
 
 
 class Overlay:
-    """The uncommitted state of a batch. Its reads see the changes; the repository does not."""
+    """The uncommitted state of a batch. Reads return its changes, which the repository does not have yet."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._documents: dict[str, Document | _Unread | None] = {}
+        self._documents: dict[str, Document | _UnparsedDocument | None] = {}
         self._moved: dict[str, str] = {}
-        self._last: Document | None = None  # the last document of the snapshot, which is often read again
+        self._last: Document | None = (
+            None  # the last document read from the snapshot, which is often read again
+        )
 
     def document(self, path: str) -> Document:
-        """Return a document as the batch has left it. Raises DocumentNotFound."""
+        """Return a document in the state of the batch. Raises DocumentNotFound."""
         if path in self._documents:
             document = self._documents[path]
             if document is None:
-                now = self.find_moved_path(path)
-                if now is not None:
+                new_path = self.find_moved_path(path)
+                if new_path is not None:
                     raise DocumentNotFound(
-                        f"'{path}' was moved to '{now}' by an earlier operation of this batch",
-                        fix=f"Use '{now}'.",
-                        candidates=[now],
+                        f"'{path}' was moved to '{new_path}' by an earlier operation of this batch",
+                        fix=f"Use '{new_path}'.",
+                        candidates=[new_path],
                     )
                 raise DocumentNotFound(
                     f"'{path}' was removed by an earlier operation of this batch",
                     fix="Leave this operation out.",
                 )
-            return document.read if isinstance(document, _Unread) else document
+            return document.read if isinstance(document, _UnparsedDocument) else document
         return self._read_committed(path)
 
     def _read_committed(self, path: str) -> Document:
@@ -85,12 +87,12 @@ class Overlay:
         return copied
 
     def is_laid(self, path: str) -> bool:
-        """Return True if the batch has touched a path."""
+        """Return True if the batch has written or removed a document at a path."""
         return path in self._documents
 
     @property
     def written_paths(self) -> tuple[str, ...]:
-        """The paths at which the batch has left a document."""
+        """The paths at which the batch has written a document."""
         return tuple(path for path, document in self._documents.items() if document is not None)
 
     def find_moved_path(self, path: str) -> str | None:
@@ -102,12 +104,12 @@ class Overlay:
         return path if seen and self._documents.get(path) is not None else None
 
     def is_folder(self, path: str) -> bool:
-        """Return True if a path is a folder, as the batch has left it."""
+        """Return True if a path is a folder in the state of the batch."""
         inside = f"{path}/"
         if any(document and other.startswith(inside) for other, document in self._documents.items()):
             return True
         entry = self.snapshot.entry(path)
-        return entry is not None and entry.is_tree and bool(self._names(path))
+        return entry is not None and entry.is_tree and bool(self._list_names(path))
 
     def list_changed_paths(self, before: Overlay) -> tuple[str, ...]:
         """Return the paths that were written or removed since this overlay was copied from another."""
@@ -117,10 +119,10 @@ class Overlay:
         )
 
     def put(self, document: Document) -> None:
-        """Lay a document over its path. Raises LimitExceeded."""
+        """Put a document at its path. Raises LimitExceeded."""
         path = document.path
         previous = self._documents.get(path)
-        if isinstance(previous, _Unread):
+        if isinstance(previous, _UnparsedDocument):
             previous = previous.read
         elif path not in self._documents and self.snapshot.entry(path):
             previous = self._read_committed(path)
@@ -128,19 +130,19 @@ class Overlay:
         self._documents[path] = document
 
     def lay(self, path: str, data: bytes) -> None:
-        """Lay the bytes of a document, already checked against the limits, over its path.
+        """Put the bytes of a document at its path. The caller has checked them against the limits.
 
-        They are parsed on first use, because thousands of parsed documents take ten times the memory.
+        They are parsed on first use, because parsed documents take about ten times the memory.
         """
-        self._documents[path] = _Unread(data, path)
+        self._documents[path] = _UnparsedDocument(data, path)
 
     def create(self, document: Document) -> None:
-        """Lay a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""
+        """Put a new document at a free path. Raises PathExists, InvalidPath, LimitExceeded."""
         self._check_free(document.path)
         self.put(document)
 
     def remove(self, path: str) -> None:
-        """Take a document away, however large it is. Raises DocumentNotFound, NotADocument."""
+        """Remove a document of any size. Raises DocumentNotFound, NotADocument."""
         if path in self._documents:
             self.document(path)
         else:
@@ -150,16 +152,16 @@ class Overlay:
     def move(self, path: str, new_path: str) -> Document:
         """Move a document to a free path and return it.
 
-        Another spelling of its own path is free, too. Raises DocumentNotFound, PathExists, InvalidPath,
-        LimitExceeded for one that is too large to be read.
+        Another spelling of its own path is also free. Raises DocumentNotFound, PathExists, InvalidPath, and
+        LimitExceeded for a document that is too large to read.
         """
-        # Imported here because a server answers its first questions without reading a document.
+        # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.document import Document
 
         document = self.document(path)
-        without = self.copy()
-        without._documents[path] = None
-        without._check_free(new_path)
+        remaining = self.copy()
+        remaining._documents[path] = None
+        remaining._check_free(new_path)
         moved = Document.parse(document.data, new_path)
         self._documents |= {path: None, new_path: moved}
         self._moved[path] = new_path
@@ -180,10 +182,10 @@ class Overlay:
     def _check_free(self, path: str) -> None:
         config = self.snapshot.config
         if not config.is_document(path):
-            where = f" under '{config.root}'" if config.root else ""
+            location = f" under '{config.root}'" if config.root else ""
             raise InvalidPath(
                 path,
-                f"documents are .md files{where}, in folders that are not excluded and begin with no dot",
+                f"documents are .md files{location}, in folders that are not excluded and begin with no dot",
             )
         if self._documents.get(path) is not None or (
             path not in self._documents and self.snapshot.entry(path)
@@ -214,7 +216,8 @@ class Overlay:
                 )
             key = fold_name(name)
             collision = next(
-                (other for other in self._names(folder) if other != name and fold_name(other) == key), None
+                (other for other in self._list_names(folder) if other != name and fold_name(other) == key),
+                None,
             )
             if collision is not None:
                 shown = f"{folder}/{collision}" if folder else collision
@@ -224,8 +227,8 @@ class Overlay:
                     path=shown,
                 )
 
-    def _names(self, folder: str) -> set[str]:
-        """Return what a folder holds, as the batch has left it."""
+    def _list_names(self, folder: str) -> set[str]:
+        """Return the names of the entries of a folder in the state of the batch."""
         prefix = f"{folder}/" if folder else ""
         entry = self.snapshot.entry(folder) if folder else None
         tree = entry.id if entry else (None if folder else self.snapshot.tree)

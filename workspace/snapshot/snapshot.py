@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_DOCUMENTS = 1_000_000
 MAX_FILES = 10_000_000
-"""The maximum number of listed files: trees that share folders can hold more paths than memory."""
+"""The maximum number of listed files. Trees that share folders can have more paths than fit in memory."""
 
 FileChange = tuple[str, str | None, str | None]
 """A path, and its blob before and after; None if it is not a listed file."""
 
 
 class TooManyFiles(WorkspaceError):
-    """A tree holds more files, or more documents, than a workspace can list. `limit` is the number."""
+    """An error: a tree has more files or documents than a workspace can list. `limit` is the maximum."""
 
     code: ClassVar[str] = "TOO_MANY_FILES"
 
@@ -49,25 +49,25 @@ class Listing(NamedTuple):
 
     @classmethod
     def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
-        """Return what a whole tree holds; None is an empty one. Raises TooManyFiles."""
-        found = _at_most(MAX_FILES, trees.walk_tree(git, tree), "files") if tree else ()
-        counting = ((path, None, entry.id) for path, entry in found if is_listed(config, path, entry))
-        return cls({}, {}).apply(_at_most(MAX_DOCUMENTS, counting, "documents"))
+        """Return the listing of a tree; None is an empty tree. Raises TooManyFiles."""
+        entries = _limit_count(MAX_FILES, trees.walk_tree(git, tree), "files") if tree else ()
+        changes = ((path, None, entry.id) for path, entry in entries if is_listed(config, path, entry))
+        return cls({}, {}).apply(_limit_count(MAX_DOCUMENTS, changes, "documents"))
 
     def apply(self, changes: Iterable[FileChange]) -> Listing:
-        """Return the listing after some changes."""
-        kinds = dict(self.documents), dict(self.manifests)
+        """Return the listing after changes."""
+        blobs_by_kind = dict(self.documents), dict(self.manifests)
         for path, _, blob in changes:
-            kind = kinds[is_manifest(path)]
+            blobs = blobs_by_kind[is_manifest(path)]
             if blob is None:
-                kind.pop(path, None)
+                blobs.pop(path, None)
             else:
-                kind[path] = blob
-        return Listing(*(dict(sorted(kind.items())) for kind in kinds))
+                blobs[path] = blob
+        return Listing(*(dict(sorted(blobs.items())) for blobs in blobs_by_kind))
 
     def diff(self, other: Listing) -> Iterator[FileChange]:
-        """Yield what changes from this listing to another, in order of paths."""
-        before, after = ({**one.documents, **one.manifests} for one in (self, other))
+        """Yield the changes from this listing to another, in order of paths."""
+        before, after = ({**listing.documents, **listing.manifests} for listing in (self, other))
         for path in sorted(before.keys() | after.keys()):
             if before.get(path) != after.get(path):
                 yield path, before.get(path), after.get(path)
@@ -76,14 +76,14 @@ class Listing(NamedTuple):
 def list_changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
-    """Yield what changes from one tree to another under the same settings; reads only folders that differ."""
+    """Yield the changes from one tree to another with the same settings. Read only folders that differ."""
     for change in trees.diff_trees(git, old, new):
-        one, other = (
+        old_blob, new_blob = (
             entry.id if entry is not None and is_listed(config, change.path, entry) else None
             for entry in (change.old, change.new)
         )
-        if one != other:
-            yield change.path, one, other
+        if old_blob != new_blob:
+            yield change.path, old_blob, new_blob
 
 
 def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
@@ -93,19 +93,19 @@ def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
     return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
 
 
-def _at_most(most: int, items: Iterable[T], name: str) -> Iterator[T]:
+def _limit_count(max_count: int, items: Iterable[T], name: str) -> Iterator[T]:
     for number, item in enumerate(items):
-        if number == most:
+        if number == max_count:
             raise TooManyFiles(
-                f"there are more than {most:,} {name}",
+                f"there are more than {max_count:,} {name}",
                 fix="Serve a repository that has fewer, or several of them.",
-                limit=most,
+                limit=max_count,
             )
         yield item
 
 
 def is_manifest(path: str) -> bool:
-    """Return True if a file of this path is called like a manifest."""
+    """Return True if a path has the file name of a manifest."""
     return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST
 
 
@@ -119,32 +119,32 @@ _POINTER_SIZE = 1024
 
 @lru_cache(maxsize=8)
 def _read_settings(data: bytes | None) -> WorkspaceConfig:
-    """Return the settings of a file's bytes. Most commits do not change them, and many rules take time."""
+    """Return the settings in the bytes of a file, cached because most commits do not change them."""
     from workspace.config.config import WorkspaceConfig
 
     return WorkspaceConfig.read(data)
 
 
 class DocumentNotFound(WorkspaceError):
-    """The commit has no document at this path. `candidates` are the nearest paths."""
+    """An error: the commit has no document at this path. `candidates` are the nearest paths."""
 
     code = "DOCUMENT_NOT_FOUND"
 
 
 class NotCommitted(DocumentNotFound):
-    """The file is in the work tree but in no commit yet, and only commits are read."""
+    """An error: the file is in the work tree but in no commit, and only commits are read."""
 
     code = "NOT_COMMITTED"
 
 
 class NotADocument(DocumentNotFound):
-    """The file is a pointer of Git LFS, whose text is not in the repository."""
+    """An error: the file is a pointer of Git LFS, whose text is not in the repository."""
 
     code = "NOT_A_DOCUMENT"
 
 
 def check_pointer(path: str, data: bytes) -> None:
-    """Raise NotADocument for bytes that only point at a text (git-lfs, `docs/spec.md`, "The Pointer")."""
+    """Raise NotADocument for a pointer of Git LFS (git-lfs, `docs/spec.md`, "The Pointer")."""
     if len(data) < _POINTER_SIZE and data.startswith(_POINTER):
         raise NotADocument(
             f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
@@ -153,10 +153,10 @@ def check_pointer(path: str, data: bytes) -> None:
 
 
 class DocumentCache:
-    """Parsed documents by path and blob, of at most `size` bytes in all. Safe to share between threads."""
+    """A cache of parsed documents by path and blob, of at most `size` bytes. Safe in several threads."""
 
     def __init__(self, size: int = _CACHED_BYTES) -> None:
-        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _weight)
+        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _measure_cost)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
         """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
@@ -171,8 +171,8 @@ def _parse(git: GitReader, path: str, blob: str) -> Document:
     return Document.parse(data, path)
 
 
-def _weight(document: Document) -> int:
-    """Return what a document counts for: its bytes, and something for being there."""
+def _measure_cost(document: Document) -> int:
+    """Return the cost of a cached document in bytes: its size, and a constant for its objects."""
     return len(document.data) + 1000
 
 
@@ -190,12 +190,12 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        # An earlier listing helps to make this one; one never made would only keep its own past alive.
-        listed = previous is None or "_listing" in vars(previous)
-        self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
+        # Only a previous snapshot with a listing is useful. Others would only keep older snapshots in memory.
+        is_usable = previous is None or "_listing" in vars(previous)
+        self._previous: Snapshot | None = previous if previous is None or is_usable else previous._previous
 
     def at(self, commit: str) -> Snapshot:
-        """Return another commit of the same repository; both share the cache of documents."""
+        """Return the snapshot of another commit of the repository, with the same cache of documents."""
         return Snapshot(self.git, commit, self._cache)
 
     def entry(self, path: str) -> TreeEntry | None:
@@ -204,13 +204,13 @@ class Snapshot:
 
     @property
     def has_config(self) -> bool:
-        """Return True if the commit has a `docyard.toml`; without one, the defaults are in force."""
+        """Return True if the commit has a `docyard.toml`; without it, the defaults apply."""
         entry = self.entry(CONFIG_PATH)
         return entry is not None and entry.is_blob
 
     @cached_property
     def config(self) -> WorkspaceConfig:
-        """The settings in force at this commit. Raises InvalidConfig."""
+        """The settings at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
         return _read_settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
 
@@ -221,16 +221,16 @@ class Snapshot:
 
     @cached_property
     def manifests(self) -> Mapping[str, str]:
-        """The blob of each manifest that counts, by path, in order of paths."""
+        """The blob of each manifest in use, by path, in order of paths."""
         return MappingProxyType(self._listing.manifests)
 
     @cached_property
     def taxonomy(self) -> Taxonomy:
-        """The keys to filter by, and the manifests, each read on first use."""
+        """The keys that filter searches, and the manifests, each read on first use."""
         from workspace.config.taxonomy import Manifests
 
         keys = self.config.taxonomy_keys
-        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
+        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._find_manifest).within)
 
     def manifest_problems(self) -> list[InvalidManifest]:
         """Return the problem of each invalid manifest, in order of paths."""
@@ -238,8 +238,8 @@ class Snapshot:
 
         return find_problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
 
-    def _manifest_at(self, path: str) -> str | None:
-        """Return the blob of the manifest at a path; None if none counts there."""
+    def _find_manifest(self, path: str) -> str | None:
+        """Return the blob of the manifest at a path, or None without a manifest in use."""
         if "_listing" in vars(self):
             return self.manifests.get(path)
         entry = self.entry(path)
@@ -247,18 +247,18 @@ class Snapshot:
 
     @cached_property
     def _listing(self) -> Listing:
-        known = self._from_previous() or Listing.of(self.git, self.tree, self.config)
+        listing = self._update_previous_listing() or Listing.of(self.git, self.tree, self.config)
         self._previous = None
-        return known
+        return listing
 
-    def _from_previous(self) -> Listing | None:
-        """Return the listing made from an earlier one by what apply, where the settings stayed the same."""
+    def _update_previous_listing(self) -> Listing | None:
+        """Return the listing of the previous snapshot after later changes, or None if it is not usable."""
         earlier = self._previous
         if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
             return None
         try:
             return earlier._listing.apply(changed_files(earlier, self))
-        except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
+        except DamagedRepository:  # the earlier commit became unreachable, and its trees were pruned
             return None
 
     def _is_document(self, path: str, entry: TreeEntry | None) -> bool:
@@ -297,7 +297,7 @@ class Snapshot:
     def not_found(self, path: str) -> DocumentNotFound:
         """Return the error for a path without a document."""
         shown = path if len(path) <= 200 else path[:200] + "…"
-        close = find_nearest(path, self.documents)
+        nearest = find_nearest(path, self.documents)
         entry = self.entry(path)
         if entry is not None and entry.is_tree:
             inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
@@ -314,10 +314,10 @@ class Snapshot:
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
         if self.config.is_document(path) and self.in_work_tree(path):
-            return not_committed(shown, close)
-        if close:
+            return not_committed(shown, nearest)
+        if nearest:
             return DocumentNotFound(
-                f"no document '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close
+                f"no document '{shown}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
             )
         return DocumentNotFound(
             f"no document '{shown}'",
@@ -327,14 +327,14 @@ class Snapshot:
         )
 
     def in_work_tree(self, path: str) -> bool:
-        """Return True if a regular file is at this path in the work tree but not in Git's index."""
+        """Return True if a regular file is at this path in the work tree but not in the commit of HEAD."""
         root = self.git.worktree
         if root is None or not path:
             return False
         from workspace.paths import InvalidPath, check_path
 
         try:
-            # A file that is reached through a link cannot be committed at this path.
+            # Git cannot commit a file at a path that leads through a symbolic link.
             file = root.resolve() / check_path(path)
             if not file.is_file() or file.resolve() != file:
                 return False
@@ -345,7 +345,7 @@ class Snapshot:
 
 
 def not_committed(path: str, close: list[str]) -> NotCommitted:
-    """Return the error for a path of the work tree that no commit has; `close` are those that are near it."""
+    """Return the error for a file of the work tree that no commit has. `close` are similar paths."""
     return NotCommitted(
         f"'{path}' is not committed yet: the file is in the work tree but in no commit",
         fix="Commit it first; only commits are read.",
@@ -354,9 +354,9 @@ def not_committed(path: str, close: list[str]) -> NotCommitted:
 
 
 def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Yield each document or manifest that was added, apply or removed between two snapshots.
+    """Yield each document or manifest that was added, changed or removed between two snapshots.
 
-    Only the folders in which something differs are read, unless the settings change the selection.
+    Only folders that differ are read, unless the settings select other files.
     """
     if not old.config.selects_like(new.config):
         return old._listing.diff(new._listing)
@@ -364,5 +364,5 @@ def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
 
 
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Yield each document that was added, apply or removed between two snapshots."""
+    """Yield each document that was added, changed or removed between two snapshots."""
     return (change for change in changed_files(old, new) if not is_manifest(change[0]))

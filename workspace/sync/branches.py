@@ -33,7 +33,7 @@ class SyncState(StrEnum):
 
 
 class TrackedCommits(NamedTuple):
-    """The local and the last seen remote commit of a branch, None if missing, and its state."""
+    """The local and the last seen remote commit of a branch (None if missing), and its state."""
 
     ours: str | None
     theirs: str | None
@@ -174,7 +174,7 @@ def select_remote(workspace: Branch, name: str | None = None) -> ConfiguredRemot
 def tracking_ref(remote: str, branch: str) -> str:
     """Return the remote-tracking ref of a branch, which holds its last seen commit.
 
-    For an empty branch, return the common prefix of these refs. This is true for the functions below as well.
+    For an empty branch, return the common prefix of these refs. The functions below do so as well.
     """
     return f"refs/remotes/{remote}/{branch}"
 

@@ -67,7 +67,7 @@ def check_not_blocked(
 
 
 def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
-    """Return the conflicts between two commits; empty for unrelated histories."""
+    """Return the conflicts between two commits, or none for unrelated histories."""
     # Imported here because a server answers its first requests without a merge.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits

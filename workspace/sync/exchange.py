@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _NOTE = "docyard/sync.moving"
 _PAUSE_S = 0.02
-_MAX_ATTEMPTS = 5  # without a visible lock
+_MAX_ATTEMPTS = 5  # failed attempts without a visible lock
 
 
 class RefNotMoved(WorkspaceError):
@@ -157,7 +157,7 @@ def check_complete(git: GitReader, remote: str, commit: str, ours: str | None, s
 
 
 def _list_tree_pairs(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
-    """Yield the trees of the first parent and of the commit, for a commit and its unseen ancestors."""
+    """Yield the tree of the first parent and its own tree, for a commit and each unseen ancestor."""
     pending = [commit]
     while pending:
         id = pending.pop()

@@ -83,7 +83,7 @@ def _push_discussion(
 
 
 def _push_local_branches(session: RemoteSession, target: Peer, *branches: str) -> dict[str, WorkspaceError]:
-    """Push those of the branches that exist here; return the errors of rejected ones, by branch."""
+    """Push the branches that exist here; return the errors of rejected branches, by branch."""
     tips = {branch: session.store.tip(branch) for branch in branches}
     commits = {branch: tip for branch, tip in tips.items() if tip is not None}
     return session.push(target, commits) if commits else {}

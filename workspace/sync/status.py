@@ -41,7 +41,8 @@ MAX_COUNTED_COMMITS = 2_000
 class Unpushed(NamedTuple):
     """Commits of the served branch that the remote does not have, and the time of the first.
 
-    If `has_more`, there are more commits, and `since` is the earliest time of those that were counted.
+    If `has_more` is True, there are more commits, and `since` is the earliest time of those that were
+    counted.
     """
 
     commits: int
@@ -50,7 +51,7 @@ class Unpushed(NamedTuple):
 
 
 def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | None:
-    """Return the commits that the remote lacks, as last seen; None if there are none, or no remote.
+    """Return the commits that the remote lacks, as last seen; return None without such commits or a remote.
 
     The remote is the given one, or the default of `sync`. Raises InvalidConfig.
     """
@@ -67,10 +68,12 @@ def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | No
 def list_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
 ) -> Unpushed | None:
-    """Return the commits of ours that theirs lacks, at most `max_count`; None if there are none."""
+    """Return the commits of ours that theirs lacks, at most `max_count`, or None if there are none."""
     graph = Graph(git)
     commits, has_more = list_commits_between(graph, ours, theirs, most=max_count)
-    times = [time for id in commits if (time := graph.time(id))]  # a shallow clone lacks the time of some
+    times = [
+        time for id in commits if (time := graph.time(id))
+    ]  # a shallow clone lacks the times of some commits
     return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
 
 
@@ -115,13 +118,13 @@ class TrackingStatus:
         self.failure: ExchangeFailure | None = None
 
     def read(self) -> TrackedState | None:
-        """Return the state of both sides; None without a commit, without a remote, or before the first fetch.
+        """Return the state of both sides, or None without a commit, a remote, or a first fetch.
 
         If pushes are automatic, a remote counts before its first fetch as well.
         Raises DamagedRepository, ShallowHistory.
         """
         # This is called after every request, and most repositories have no remote.
-        if self._no_remote_stamp is not None and self._stamp() == self._no_remote_stamp:
+        if self._no_remote_stamp is not None and self._read_stamp() == self._no_remote_stamp:
             return None
         return self._read(self._workspace.snapshot())
 
@@ -137,7 +140,7 @@ class TrackingStatus:
             self._blocked = check_not_blocked(snapshot, theirs, changes, state.remote, self._blocked)
 
     def find_remote(self) -> str | None:
-        """Return the name of the default remote; None if there is none, or several."""
+        """Return the name of the default remote, or None if there is none, or several."""
         return self._find_remote(self._workspace.snapshot(), self._workspace.branch)
 
     def _read(self, snapshot: Snapshot) -> TrackedState | None:
@@ -173,7 +176,7 @@ class TrackingStatus:
             configured = snapshot.config.remote.name
         except WorkspaceError:
             return None
-        stamp = self._stamp()
+        stamp = self._read_stamp()
         if stamp is None:
             return None
         key = (branch, configured, stamp)
@@ -191,8 +194,8 @@ class TrackingStatus:
                 self._remote_name, self._no_remote_stamp = (key, name), no_remote_stamp
         return name
 
-    def _stamp(self) -> tuple[int, int, int] | None:
-        """Return the version of Git's settings; None if they cannot be read."""
+    def _read_stamp(self) -> tuple[int, int, int] | None:
+        """Return the stamp of the file of Git's settings, or None if the file cannot be read."""
         try:
             status = os.stat(self._settings)
         except OSError:
@@ -213,7 +216,7 @@ class TrackingStatus:
         return TrackedState(name, tracked, lost, unpushed, behind.since if behind is not None else None)
 
     def _update_state(self, last: TrackedState, ours: str) -> TrackedState | None:
-        """Return the state updated by commits of ours with one parent each; None if that is not possible."""
+        """Return the state updated by commits of ours with one parent each, or None if that is impossible."""
         if last.tracked.ours is None or last.tracked.state is SyncState.BEHIND:
             return None
         git = self._workspace.git

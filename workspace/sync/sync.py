@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 ChooseResolutions = Callable[["Sequence[FileConflict]"], "Resolutions"]
-"""Returns resolutions for all or some conflicts; its argument is all conflicts so far."""
+"""A function that returns resolutions for all or some conflicts; its argument is all conflicts so far."""
 
 _MAX_LISTED_CHANGES = 20
 _MERGE_ATTEMPTS = 10  # after one conflict is resolved, others may appear
@@ -118,13 +118,13 @@ class UnreviewedMerge(Protected):
             "propose the change; or review the changes, and run git pull.",
         )
         self.details["unreviewed"] = [
-            _unreviewed_to_data(change) for change in unreviewed[:_MAX_LISTED_CHANGES]
+            _format_unreviewed(change) for change in unreviewed[:_MAX_LISTED_CHANGES]
         ]
         self.conflicts = tuple(conflicts)
         self.versions = versions
 
 
-def _unreviewed_to_data(change: UnreviewedChange) -> dict[str, object]:
+def _format_unreviewed(change: UnreviewedChange) -> dict[str, object]:
     side = "ours" if change.is_ours else "theirs"
     return {"path": change.path, "source": change.source, "rule": change.number, "side": side}
 
@@ -219,7 +219,7 @@ def _check_reviewed(merge: Merge) -> None:
 
 
 def _build_conflict(merge: Merge, path: str) -> FileConflict:
-    """Return the files of both sides at a path as a conflict; a side that moved its file has none."""
+    """Return the files of both sides at a path as a conflict; a side may have moved its file away."""
     versions = (find_file(side, path) for side in (merge.ours, merge.theirs))
     ours, theirs = (merge.ours.git.blob(entry.id) if entry and entry.is_blob else None for entry in versions)
     return FileConflict(path, UnitConflict(FILE_UNIT, None, ours, theirs))
@@ -449,16 +449,16 @@ class _Synchronization:
                 break  # commits made here meanwhile are pushed by the next call
             self._fetch(source)
         else:
-            self._progress(self.branch).error = Busy(
+            self._get_progress(self.branch).error = Busy(
                 f"other writers moved the branch {_MAX_ROUNDS} times, here or in the remote; "
                 "completed steps were preserved"
             )
-        error = self._progress(self.branch).error
+        error = self._get_progress(self.branch).error
         if error is not None:
             raise error
         return self._build_result(source or target or self.session.build_peer(self.remote.url), fetched=fetch)
 
-    def _progress(self, branch: str) -> _BranchProgress:
+    def _get_progress(self, branch: str) -> _BranchProgress:
         return self.progress_by_branch.setdefault(branch, _BranchProgress())
 
     def _list_branches(self) -> tuple[str, ...]:
@@ -467,11 +467,11 @@ class _Synchronization:
 
     def _fetch(self, source: Peer) -> None:
         for branch, error in self.session.fetch(source).items():
-            self._progress(branch).error = error
+            self._get_progress(branch).error = error
 
     def _update_branch(self, branch: str) -> None:
         """Fast-forward to the remote's branch, or merge it; record an error with the branch."""
-        progress = self._progress(branch)
+        progress = self._get_progress(branch)
         if progress.error is not None:
             return
         try:
@@ -524,7 +524,7 @@ class _Synchronization:
         """Return the commits to push, by branch."""
         commits: dict[str, str] = {}
         for branch in self._list_branches():
-            progress = self._progress(branch)
+            progress = self._get_progress(branch)
             if progress.error is not None:
                 continue
             try:
@@ -541,20 +541,20 @@ class _Synchronization:
 
     def _push(self, target: Peer, commits: dict[str, str], *, is_last: bool) -> bool:
         """Push; return True if another client moved the remote's branch, so that a new fetch is needed."""
-        missing = {branch: self._count_missing(branch, commit) for branch, commit in commits.items()}
-        refused = self.session.push(target, commits)
-        is_moved = any(isinstance(error, RemoteMoved) for error in refused.values())
+        missing_counts = {branch: self._count_missing(branch, commit) for branch, commit in commits.items()}
+        push_errors = self.session.push(target, commits)
+        is_moved = any(isinstance(error, RemoteMoved) for error in push_errors.values())
         if is_moved and is_last and len(commits) > 1:
             # If one branch is rejected, none is pushed, so each is pushed separately.
-            refused = {}
+            push_errors = {}
             for branch, commit in commits.items():
-                refused |= self.session.push(target, {branch: commit})
+                push_errors |= self.session.push(target, {branch: commit})
         for branch in commits:
-            error = refused.get(branch)
+            error = push_errors.get(branch)
             if error is None:
-                self._progress(branch).pushed += missing[branch]
+                self._get_progress(branch).pushed += missing_counts[branch]
             elif is_last or not isinstance(error, RemoteMoved):
-                self._progress(branch).error = error
+                self._get_progress(branch).error = error
         return is_moved
 
     def _count_missing(self, branch: str, commit: str) -> int:
@@ -562,7 +562,7 @@ class _Synchronization:
         return ahead.commits if ahead is not None else 0
 
     def _build_result(self, peer: Peer, *, fetched: bool) -> SyncResult:
-        tracked, progress = self.session.compare(self.branch), self._progress(self.branch)
+        tracked, progress = self.session.compare(self.branch), self._get_progress(self.branch)
         return SyncResult(
             remote=peer.name,
             url=peer.address.format_redacted(),
@@ -584,7 +584,7 @@ class _Synchronization:
         )
 
     def _describe_branch(self, branch: str) -> SyncedBranch:
-        progress = self._progress(branch)
+        progress = self._get_progress(branch)
         error = progress.error or progress.merge_error
         tracked = TrackedCommits(None, None, SyncState.UP_TO_DATE)
         with suppress(WorkspaceError):

@@ -1,10 +1,10 @@
 """Classes and functions of source code, found without a parser for each language.
 
 Comments and strings are replaced by spaces first. A definition is then a line that begins with a word such as
-`class` or `def` and a name, or with a name, arguments and a body. Indentation determines which definition
-contains another.
+`class` or `def` and a name. A line with a name, arguments and a body is also a definition. Indentation
+determines which definition contains another.
 
-The time is linear in the text for every text. Common lexers search for the end of an unclosed comment once
+The time is linear in the length of every text. Common lexers search for the end of an unclosed comment once
 for each of its beginnings.
 """
 
@@ -103,7 +103,7 @@ _LANGUAGES_BY_SUFFIX = {
 
 
 def read_headings(lines: Lines, path: str) -> list[TextHeading]:
-    """Return the classes and functions of a source file in order; empty if its language is unknown.
+    """Return the classes and functions of a source file in order; return none for an unknown language.
 
     Comments, decorators and attributes on the lines directly above belong to a definition. A second
     definition on the same line is part of the first.
@@ -112,11 +112,11 @@ def read_headings(lines: Lines, path: str) -> list[TextHeading]:
     if language is None or len(lines.data) > MAX_BYTES:
         return []
     text = LINE_END.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
-    masked = language.mask.sub(_blank, text)
+    masked = language.mask.sub(_replace_with_spaces, text)
     definitions = dict(
         sorted((*_find_callable_definitions(masked, language), *_find_word_definitions(masked, language)))
     )
-    starts = [0, *(end.end() for end in re.finditer("\n", text))]
+    starts = [0, *(line_end.end() for line_end in re.finditer("\n", text))]
     text_lines = text.split("\n")
     headings: list[TextHeading] = []
     indents: list[int] = []
@@ -130,11 +130,11 @@ def read_headings(lines: Lines, path: str) -> list[TextHeading]:
         while indents and indents[-1] >= indent:
             indents.pop()
         indents.append(indent)
-        headings.append(TextHeading(name, len(indents), line, _first_line(text_lines, line, min_line)))
+        headings.append(TextHeading(name, len(indents), line, _find_first_line(text_lines, line, min_line)))
     return headings
 
 
-def _blank(match: re.Match[str]) -> str:
+def _replace_with_spaces(match: re.Match[str]) -> str:
     """Return a match with all its characters except line ends replaced by spaces."""
     text = match[0]
     if "\n" not in text:
@@ -155,7 +155,7 @@ def _find_word_definitions(masked: str, language: _Language) -> Iterator[tuple[i
         rest_of_line = masked[match.end() : end if end >= 0 else len(masked)].rstrip()
         # In languages with typed functions such a line declares a function or a variable of the type.
         if language.callable != "typed" or "{" in rest_of_line or not rest_of_line.endswith((";", ")", ",")):
-            yield match.start(2), (_indentation_width(match[1]), match[2].rstrip(".:"))
+            yield match.start(2), (_measure_indentation(match[1]), match[2].rstrip(".:"))
 
 
 def _find_callable_definitions(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
@@ -171,7 +171,7 @@ def _find_callable_definitions(masked: str, language: _Language) -> Iterator[tup
             and closing_offset
             and _BODY.match(masked, closing_offset + 1)
         ):
-            yield match.start(3), (_indentation_width(match[1]), match[3])
+            yield match.start(3), (_measure_indentation(match[1]), match[3])
 
 
 def _match_parentheses(masked: str) -> dict[int, int]:
@@ -186,11 +186,11 @@ def _match_parentheses(masked: str) -> dict[int, int]:
     return pairs
 
 
-def _indentation_width(indentation: str) -> int:
+def _measure_indentation(indentation: str) -> int:
     return len(indentation.expandtabs(4))
 
 
-def _first_line(text_lines: Sequence[str], line: int, min_line: int) -> int:
+def _find_first_line(text_lines: Sequence[str], line: int, min_line: int) -> int:
     """Return the first of the comment and decorator lines directly above a definition."""
     while line > min_line and text_lines[line - 1].lstrip().startswith(_DESCRIPTION_STARTS):
         line -= 1

@@ -58,9 +58,12 @@ class _SectionQuery(NamedTuple):
 def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> OutlineEntry:
     """Return the part of a text that a query matches; it must be the only match.
 
-    The criteria are tried in this order: the address, or another name of the part (an HTML id, the slug of
-    its heading); the number in a heading, then the position in the outline; the words of the heading, without
-    case and marks; the beginning of the words or of an address. The first criterion with a match decides.
+    The first criterion with a match decides:
+
+    - the address, or another name of the part, such as an HTML id or the slug of its heading
+    - the number in a heading, then the position in the outline
+    - the words of the heading, without case and marks
+    - the beginning of the words or of an address
 
     Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
     """
@@ -77,10 +80,10 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise _ambiguous_error(text, outline, query, matches)
+            raise _make_ambiguous_error(text, outline, query, matches)
     if text.document is not None and read_fragment(query.name).task is not None:
         resolve_section(text.document, query.name)
-    raise _not_found_error(text, outline, query)
+    raise _make_not_found_error(text, outline, query)
 
 
 def _parse_query(wanted: str) -> _SectionQuery:
@@ -111,15 +114,15 @@ def _find_by_address(text: TextFile, outline: TextOutline, query: _SectionQuery)
 
 
 def _find_by_name(text: TextFile, outline: TextOutline, name: str) -> Sequence[OutlineEntry]:
-    """Return the parts with an address or another name; those of a document by its resolver."""
+    """Return the parts with an address or another name; resolve names in a document by its own rules."""
     document = text.document
     if document is not None and document.sections:
         return [outline.entries[section.position] for section in find_sections_by_name(document, name)]
     entry = outline.by_address(name)
-    return (entry,) if entry else [item for item in outline.entries if _last_name(item) == name]
+    return (entry,) if entry else [item for item in outline.entries if _get_last_name(item) == name]
 
 
-def _last_name(entry: OutlineEntry) -> str:
+def _get_last_name(entry: OutlineEntry) -> str:
     """Return the last part of an address, which is the part's own name."""
     return entry.address.rpartition("/")[2]
 
@@ -141,7 +144,7 @@ def _find_by_number(text: TextFile, outline: TextOutline, query: _SectionQuery) 
 
 
 def _read_heading_number(entry: OutlineEntry) -> tuple[int, ...]:
-    """Return the number at the beginning of a heading; () if there is none."""
+    """Return the number at the beginning of a heading; return () without a number."""
     match = _HEADING_NUMBER.match(fold_text(entry.title[:_MAX_DISPLAYED_LENGTH]))
     return _parse_number(match[1]) if match else ()
 
@@ -195,7 +198,7 @@ def _has_prefix(outline: TextOutline, entry: OutlineEntry, query: _SectionQuery)
     return entry.address.startswith(query.name) and not parent_address.startswith(query.name)
 
 
-def _ambiguous_error(
+def _make_ambiguous_error(
     text: TextFile, outline: TextOutline, query: _SectionQuery, matches: Sequence[OutlineEntry]
 ) -> AmbiguousSection:
     lines = ", ".join(str(entry.line) for entry in matches[:_MAX_LISTED_LINES])
@@ -218,7 +221,7 @@ def _ambiguous_error(
     )
 
 
-def _not_found_error(text: TextFile, outline: TextOutline, query: _SectionQuery) -> SectionNotFound:
+def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQuery) -> SectionNotFound:
     nearest = _find_nearest_addresses(outline, query)
     addresses = [entry.address for entry in outline.entries]
     source = None

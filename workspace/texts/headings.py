@@ -110,8 +110,8 @@ class OutlineEntry(NamedTuple):
     Lines count from 1 and are inclusive. `first_line` is the line of `start`. `line` is that of the heading;
     HTML anchors and comments may precede it. `end_line` is the last line, with the parts below.
 
-    `level` is 1 to 6; 0 only for `_preamble`. `number` is the position among siblings from the top, such as
-    `3.1.2`, and "" for the preamble. `position` and `parent` are indexes of the outline.
+    `level` is 1 to 6, and 0 only for `_preamble`. `number` is the position among siblings from the top, such
+    as `3.1.2`, and "" for the preamble. `position` and `parent` are indexes of the outline.
     """
 
     address: str
@@ -129,12 +129,12 @@ class OutlineEntry(NamedTuple):
 
     @property
     def own(self) -> slice:
-        """The bytes of its own text."""
+        """The bytes of the part's own text."""
         return slice(self.start, self.end)
 
     @property
     def tree(self) -> slice:
-        """The bytes of its text and of all parts below it."""
+        """The bytes of the part's text and of all parts below it."""
         return slice(self.start, self.tree_end)
 
 
@@ -143,7 +143,7 @@ class TextOutline:
     """The parts of a text in order; there is at least one. Their own texts are adjacent.
 
     The last part ends with the file. Only front matter, a byte-order mark and blank lines precede the first.
-    `reason` states why a text that may have parts has only one; None otherwise.
+    `reason` states why a text that may have parts has only one; it is None for other texts.
     """
 
     entries: tuple[OutlineEntry, ...]
@@ -154,7 +154,7 @@ class TextOutline:
         return {entry.address: entry for entry in self.entries}
 
     def by_address(self, address: str) -> OutlineEntry | None:
-        """Return the part with exactly this address; None if there is none."""
+        """Return the part with exactly this address; return None if it does not exist."""
         return self._by_address.get(address)
 
     @cached_property
@@ -166,7 +166,7 @@ class TextOutline:
         return {parent: tuple(entries) for parent, entries in children.items()}
 
     def children(self, entry: OutlineEntry | None) -> tuple[OutlineEntry, ...]:
-        """Return the parts directly below one; for None the top ones, without the preamble."""
+        """Return the parts directly below an entry; for None, return the top parts without the preamble."""
         return self._children.get(None if entry is None else entry.position, ())
 
     @cached_property
@@ -174,7 +174,7 @@ class TextOutline:
         return [entry.start for entry in self.entries]
 
     def descendants(self, entry: OutlineEntry) -> tuple[OutlineEntry, ...]:
-        """Return all parts below one, in order."""
+        """Return all parts below an entry, in order."""
         return self.entries[entry.position + 1 : bisect_left(self._starts, entry.tree_end)]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*")
 
-# docutils reads a shorter underline as text; for one of four characters or more it only warns.
+# docutils reads a shorter underline as text, unless it has four characters or more: then it only warns.
 _MIN_UNDERLINE = 4
 _MAX_LINE_LENGTH = 1000
 _COMMENTS = (b"..", b" ", b"\t")
@@ -51,7 +51,7 @@ def read_restructuredtext(lines: Lines) -> list[TextHeading]:
 
 
 def _read_title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
-    """Return the title that begins on a line, its adornment, and True if that is above it too; else None."""
+    """Return the title that begins on a line, its adornment, and True if it has an overline, or None."""
     overline = _read_adornment(lines, line)
     is_overlined = bool(overline) and line + 2 < len(lines) and _read_adornment(lines, line + 2) == overline
     underline_line = line + 1 + is_overlined
@@ -86,7 +86,7 @@ def _is_title(title: str, underline_length: int) -> bool:
 
 
 def _count_columns(title: str) -> int:
-    """Return how many columns a title occupies: two for wide characters, none for combining ones."""
+    """Return the number of columns of a title: wide characters take two, and combining characters none."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in title)
     return len(title) + wide - sum(map(bool, map(unicodedata.combining, title)))
 
@@ -143,7 +143,7 @@ def read_asciidoc(lines: Lines) -> list[TextHeading]:
 
 
 def _read_underline_level(lines: Lines, line: int, raw: bytes) -> int:
-    """Return the level of a two-line title whose underline is as long, within one character; else 0."""
+    """Return the level of a two-line title whose underline is as long, within one character, or 0."""
     underline = lines.line_bytes(line).rstrip() if line < len(lines) else b""
     level = _UNDERLINES.get(underline[0], 0) if len(underline) > 1 else 0
     if not level or underline.count(underline[:1]) != len(underline):

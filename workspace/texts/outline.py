@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_outline(text: TextFile) -> TextOutline:
-    """Return the outline of a text: its sections, classes or functions; one part for logs and plain text.
+    """Return the outline of a text: its sections, classes or functions; logs and plain text are one part.
 
     Raises LimitExceeded for Markdown with too many lines or blocks.
     """

@@ -1,7 +1,7 @@
 """Text files: the files of a commit that can be read as text.
 
-Also: errors for paths that cannot be read, with the nearest readable paths, and a lazy set of the paths of a
-commit, which distinguishes a `#` in a file name from the beginning of a fragment.
+The module also builds the errors for paths that cannot be read, with the nearest readable paths. A lazy set
+of the paths of a commit distinguishes a `#` in a file name from the beginning of a fragment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
 def unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
     """Return the error for a path that is not a readable file.
 
-    `entry` is the tree entry at the path, None if there is none.
+    `entry` is the tree entry at the path, or None if it does not exist.
     """
     display_path = path if len(path) <= _MAX_DISPLAYED_LENGTH else path[:_MAX_DISPLAYED_LENGTH] + "…"
     if path == "." or (entry is not None and entry.is_tree):
@@ -62,12 +62,12 @@ def unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None
         paths_inside = (name for name in list_readable_paths(snapshot) if name.startswith(prefix))
         candidates = list(islice(paths_inside, _MAX_CANDIDATES))
         fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
-        return _not_a_file_error(display_path, "a folder", fix, candidates)
+        return _make_not_a_file_error(display_path, "a folder", fix, candidates)
     if entry is None:
-        return _missing_path_error(snapshot, path, display_path)
+        return _make_missing_path_error(snapshot, path, display_path)
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
-        return _not_a_file_error(
+        return _make_not_a_file_error(
             display_path, kind, f"Symbolic links and submodules are not followed; {_FIXES[kind]}.", []
         )
     return DocumentNotFound(
@@ -84,15 +84,15 @@ _FIXES = {
 }
 
 
-def _not_a_file_error(display_path: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
+def _make_not_a_file_error(display_path: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
     details: dict[str, Any] = {"candidates": candidates, "is": kind}
     return NotAFile(f"'{display_path}' is {kind}", fix=fix, **details)
 
 
-def _missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> DocumentNotFound:
+def _make_missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> DocumentNotFound:
     """Return the error for a path that does not exist in the commit."""
-    names = list(islice(list_readable_paths(snapshot), _MAX_NAMES))
-    nearest = find_nearest(path, names)
+    paths = list(islice(list_readable_paths(snapshot), _MAX_NAMES))
+    nearest = find_nearest(path, paths)
     if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
         return not_committed(display_path, nearest)
     if nearest:
@@ -103,7 +103,7 @@ def _missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> Doc
         f"no file '{display_path}'",
         fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
         among=SuggestionSource(HintKind.DOCUMENTS) if snapshot.commit else None,
-        candidates=names[:_MAX_CANDIDATES],
+        candidates=paths[:_MAX_CANDIDATES],
     )
 
 
@@ -128,16 +128,16 @@ _SUFFIXES = {
     ".ps1 .py .pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
 
-_SAMPLE_BYTES = 8_000  # bytes; Git uses the same number
+_SAMPLE_BYTES = 8_000  # the same number as in Git
 
-# Tabs, line ends, form feeds, backspaces and escapes occur in texts: in logs, manual pages, source code.
+# The other control characters occur in texts: in logs, manual pages and source code.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _MAX_CONTROL_SHARE = 0.02
 _KINDS_BY_SUFFIX = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
 
 def detect_kind(path: str) -> TextKind:
-    """Return the kind of text of a file by its name; plain if the name does not determine it."""
+    """Return the kind of text of a file by its name; return PLAIN if the suffix is unknown."""
     return _KINDS_BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), TextKind.PLAIN)
 
 
@@ -162,7 +162,7 @@ class TextFile:
 
     @cached_property
     def document(self) -> Document | None:
-        """The parsed Markdown; None for a text of another kind. Raises LimitExceeded."""
+        """The parsed Markdown, or None for a text of another kind. Raises LimitExceeded."""
         if self.kind is not TextKind.MARKDOWN:
             return None
         if self.parse is not None:

@@ -35,7 +35,7 @@ def get_tokenizer() -> str:
 
 @cache
 def _load_counter() -> Callable[[str], int] | None:
-    """Return the exact counter; None if the extra is not installed."""
+    """Return the exact counter, or None if the extra is not installed."""
     try:
         from rs_bpe.bpe import openai
     except ImportError:

@@ -33,7 +33,7 @@ _ISOLATES = frozenset("\u2066\u2067\u2068")
 _JOINERS = frozenset("\u200c\u200d")
 _CONTEXT_BYTES = 16  # before and after a character; enough for two characters
 _MAX_TAG_BYTES = 64
-# Each character needs a scan of its line, so longer lines are judged in parts.
+# Each character needs a scan of its line, so longer lines are checked in parts.
 _MAX_LINE_BYTES = 10_000
 _LINE_END = re.compile(rb"[\r\n]")
 

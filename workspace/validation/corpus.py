@@ -56,18 +56,18 @@ class Corpus:
         return not path or path in self._folders or self._is_opaque(path)
 
     def entries(self, folder: str) -> Collection[str]:
-        """Return the names in a folder; empty if the folder does not exist."""
+        """Return the names in a folder; return none if the folder does not exist."""
         return self._names.get(folder, ())
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None if it is not a document, or cannot be read."""
+        """Return the document at a path; return None if it is not a document, or cannot be read."""
         try:
             return self.read(path) if path in self._documents else None
         except WorkspaceError:
             return None
 
     def read(self, path: str) -> Document:
-        """Return the document of a path; recent documents are cached.
+        """Return the document at a path; recent documents are cached.
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """
@@ -82,7 +82,7 @@ class Corpus:
 
     @cached_property
     def types(self) -> Mapping[str, DocumentType | BrokenType]:
-        """The document types by name, those of `.docyard/templates/` before the built-in ones."""
+        """The document types by name; a type of `.docyard/templates/` replaces a built-in type."""
         types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
         type_paths = [path[len(FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{FOLDER}/")]
         names = sorted(

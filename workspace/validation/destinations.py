@@ -28,7 +28,7 @@ def find_missing_files(subject: Subject, *, images: bool) -> Iterator[Spot]:
 
 
 def find_missing_fragments(subject: Subject) -> Iterator[Spot]:
-    """Yield the spots of links and images whose fragment their document does not have."""
+    """Yield the spots of links and images whose fragment does not exist in the target document."""
     for link, resolved in subject.links:
         if resolved.status is LinkStatus.MISSING_FRAGMENT:
             yield _make_spot(subject, link, resolved)

@@ -49,7 +49,7 @@ class FileSet:
     """The paths of regular files, and the reader of their bytes.
 
     `opaque` are the paths of entries that are not read: symbolic links, submodules, other repositories.
-    `settings` replace those of the `docyard.toml` among the files.
+    `settings` replace the settings of the `docyard.toml` among the files.
     """
 
     paths: frozenset[str]
@@ -91,17 +91,17 @@ class FolderReader:
         try:
             return os.lstat(f"{self.root}/{path}").st_size
         except OSError as error:
-            raise _unreadable_error(path, error) from error
+            raise _make_unreadable_error(path, error) from error
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; symbolic links are not followed. Raises UnreadableFile."""
         try:
-            # A string, because a Path takes as much time as the read itself.
+            # The path is a string, because a Path takes as much time as the read itself.
             descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb", buffering=0) as stream:
                 return stream.readall()
         except OSError as error:
-            raise _unreadable_error(path, error) from error
+            raise _make_unreadable_error(path, error) from error
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class BlobReader:
         return self.git.blob(self.blobs[path])
 
 
-def _unreadable_error(path: str, error: OSError) -> UnreadableFile:
+def _make_unreadable_error(path: str, error: OSError) -> UnreadableFile:
     reason = error.strerror or type(error).__name__
     return UnreadableFile(
         f"{escape_path(path)} cannot be read: {reason}",

@@ -48,7 +48,7 @@ class Spot(NamedTuple):
 class Subject:
     """A document to check, and the parts of its workspace that the rules need.
 
-    If `makes_suggestions`, the rules on links search for similar destinations, which takes time.
+    If `makes_suggestions` is True, the rules on links search for similar destinations, which takes time.
     """
 
     document: Document
@@ -64,7 +64,7 @@ class Subject:
 
     @cached_property
     def front_matter_keys(self) -> Mapping[str, tuple[int, int]]:
-        """The byte range [start, end) of each top-level key of front matter; a repeated key has its first."""
+        """The byte range [start, end) of the first occurrence of each top-level key of front matter."""
         first = len(BOM) if self.data.startswith(BOM) else 0
         matches = FRONT_MATTER_KEY.finditer(self.data, first, self.document.front_matter_end)
         spans = [(match[2].decode("utf-8", "replace").rstrip(), match.span(2)) for match in matches]
@@ -72,11 +72,11 @@ class Subject:
 
     def is_literal(self, offset: int) -> bool:
         """Return True if a byte is in a code block or an HTML block."""
-        position = bisect_right(self._literal, (offset, len(self.data)))
-        return position > 0 and offset < self._literal[position - 1][1]
+        position = bisect_right(self._literal_ranges, (offset, len(self.data)))
+        return position > 0 and offset < self._literal_ranges[position - 1][1]
 
     @cached_property
-    def _literal(self) -> list[tuple[int, int]]:
+    def _literal_ranges(self) -> list[tuple[int, int]]:
         """The byte ranges [start, end) of code blocks and HTML blocks, in order."""
         from workspace.markdown.blocks import find_literal_lines
 
@@ -97,8 +97,8 @@ class Subject:
         from workspace.links.link import LinkKind
         from workspace.links.resolver import resolve
 
-        written = (link for link in self.read_links.links if link.kind is not LinkKind.REFERENCE)
-        return tuple((link, resolve(self.world, self.document.path, link)) for link in written)
+        links = (link for link in self.read_links.links if link.kind is not LinkKind.REFERENCE)
+        return tuple((link, resolve(self.world, self.document.path, link)) for link in links)
 
 
 class Rule(NamedTuple):
@@ -127,8 +127,8 @@ class Finding(NamedTuple):
     Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
     are splices of the file's bytes that are safe to apply. `text` is the first line and the marked words; it
-    identifies the finding in another version of the file. `comparison_key`, if set, replaces
-    the message in a comparison of two versions.
+    identifies the finding in another version of the file. `comparison_key`, if set, replaces the message in a
+    comparison of two versions.
     """
 
     rule: str

@@ -116,18 +116,18 @@ class _PositionMap:
         line = self._lines.line_at(offset)
         if line != self._line:
             self._line, self._offset, self._column = line, self._lines.offset(line), 1
-        self._column += self._length(self._offset, offset)
+        self._column += self._count_characters(self._offset, offset)
         self._offset = max(offset, self._offset)
         return line + 1, self._column
 
     def find_end(self, start: int, end: int) -> tuple[int, int]:
-        """Return the end of a range, as line and column; the last call of `find` was with its start."""
+        """Return the line and column of a range's end; `find` must have been called with its start before."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
-            return line + 1, self._column + self._length(start, end)
-        return line + 1, 1 + self._length(self._lines.offset(line), end)
+            return line + 1, self._column + self._count_characters(start, end)
+        return line + 1, 1 + self._count_characters(self._lines.offset(line), end)
 
-    def _length(self, start: int, end: int) -> int:
+    def _count_characters(self, start: int, end: int) -> int:
         return len(self._lines.data[start:end].decode("utf-8", "replace")) if end > start else 0
 
 
@@ -160,7 +160,7 @@ _LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
 
 @dataclass(frozen=True)
 class Selection:
-    """The enabled rules: those of the settings, limited to `only` (None means all), without `off`."""
+    """The enabled rules: the rules of the settings, limited to `only` (None means all), without `off`."""
 
     settings: Validation
     only: frozenset[str] | None = None
@@ -218,12 +218,14 @@ class Validator:
         suggestions: dict[tuple[object, ...], str | None] = {}
         for path in dict.fromkeys(findings[number].path for number in first):
             suggestions.update(
-                (_identity(finding), finding.suggestion)
+                (_make_identity(finding), finding.suggestion)
                 for finding in self._check_document(path, makes_suggestions=True)
             )
         result = list(findings)
         for number in first:
-            result[number] = result[number]._replace(suggestion=suggestions.get(_identity(result[number])))
+            result[number] = result[number]._replace(
+                suggestion=suggestions.get(_make_identity(result[number]))
+            )
         return result
 
     def check_manifests(self) -> list[Finding]:
@@ -273,7 +275,7 @@ class Validator:
             return [make_file_finding(path, name, severities[name], error.message, error.fix)]
 
 
-def _identity(finding: Finding) -> tuple[object, ...]:
+def _make_identity(finding: Finding) -> tuple[object, ...]:
     return finding.rule, finding.path, finding.line, finding.column, finding.message
 
 
@@ -294,15 +296,17 @@ def map_earlier_paths(
     by_name: dict[str, list[str]] = {}
     for path in sorted(removed):
         by_blob.setdefault(blobs[path], []).append(path)
-        by_name.setdefault(_file_name(path), []).append(path)
-    added_names = Counter(_file_name(path) for path in current.documents if path not in known)
+        by_name.setdefault(_get_file_name(path), []).append(path)
+    added_names = Counter(_get_file_name(path) for path in current.documents if path not in known)
     result: dict[str, str] = {}
     for path in paths:
         if path in before.paths:
             result[path] = path
         elif removed and path in current.paths:
             equal = by_blob.get(hash_blob(current.reader.read(path)), [])
-            same_name = by_name.get(_file_name(path), []) if added_names[_file_name(path)] == 1 else []
+            same_name = (
+                by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
+            )
             if candidates := equal or (same_name if len(same_name) == 1 else []):
                 result[path] = candidates[0]
     return result
@@ -312,10 +316,10 @@ def exclude_earlier(
     findings: Iterable[Finding], earlier: Iterable[Finding], earlier_paths: Mapping[str, str]
 ) -> list[Finding]:
     """Return the new findings; `earlier_paths` has the earlier path of each document."""
-    remaining = Counter(_key(finding, finding.path) for finding in earlier)
+    remaining = Counter(_make_key(finding, finding.path) for finding in earlier)
     new: list[Finding] = []
     for finding in findings:
-        key = _key(finding, earlier_paths.get(finding.path, ""))
+        key = _make_key(finding, earlier_paths.get(finding.path, ""))
         if remaining[key] > 0:
             remaining[key] -= 1
         else:
@@ -323,10 +327,10 @@ def exclude_earlier(
     return new
 
 
-def _key(finding: Finding, path: str) -> tuple[str, ...]:
+def _make_key(finding: Finding, path: str) -> tuple[str, ...]:
     # Messages contain line numbers, which differ between versions.
     return finding.rule, path, finding.text, _NUMBER.sub("0", finding.message)
 
 
-def _file_name(path: str) -> str:
+def _get_file_name(path: str) -> str:
     return path.rpartition("/")[2]

@@ -1,8 +1,8 @@
 """Idempotency keys: a call with a key is executed once, and a retry returns the first result.
 
 The commit of such a call has trailers: `Docyard-Request` holds the key, `Docyard-Request-Digest` a digest of
-the call's arguments, `Docyard-Result` the response. So a key holds for every process that writes to the
-branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
+the call's arguments, `Docyard-Result` the response. So a key is valid for every process that writes to
+the branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
 cherry-pick.
 """
 

@@ -37,8 +37,8 @@ def update_links(
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
     """Update the links in `after`, which is the result of an operation on `before`.
 
-    Return the outcome with the updated links, and the documents that were moved or have other links, each
-    before and after.
+    Return the outcome with the updated links, and pairs of documents before and after. The pairs are the
+    documents that were moved or have other links.
     """
     offset_map = outcome.offset_map
     if offset_map is None:
@@ -133,7 +133,7 @@ class PlanStep:
 class Plan:
     """Operations applied to a snapshot in memory; `changes` are the changes of the commit.
 
-    `written_digests` are the digests of texts that the caller wrote, and so knows once they are committed.
+    `written_digests` are the digests of texts that the caller wrote. They count as read after the commit.
     """
 
     snapshot: Snapshot
@@ -169,7 +169,7 @@ def plan(
     Each step also updates the links to moved or renamed sections and files. `inbound` lists the files with
     such links; without it, every document is scanned.
 
-    An error among the operations is one that could not be parsed, and becomes the error of its step.
+    An error in `operations` replaces an operation that could not be parsed, and is the error of its step.
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))

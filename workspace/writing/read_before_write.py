@@ -131,7 +131,7 @@ class OverwriteCheck:
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
-        """Record the changes of an operation. Raises ReadFirst or Conflict if it removes unread text."""
+        """Record the changes of an operation. Raises ReadFirst or ConcurrentChange for unread text."""
         if self._precondition is None:
             return
         paths = after.list_changed_paths(before)
@@ -143,7 +143,7 @@ class OverwriteCheck:
     def record_revised(self, document_pairs: Sequence[tuple[Document, Document]]) -> None:
         """Record read texts that were moved, or whose links were updated, with their new digests.
 
-        `document_pairs` are of documents before and after, with the same sections.
+        Each pair is a document before and after the change, with the same sections.
         """
         if self._precondition is None or not self._needs_digests:
             return
@@ -180,13 +180,13 @@ class OverwriteCheck:
         seen_texts = self._precondition.seen_texts
         if seen_texts is not None and digest in seen_texts:
             return True
-        unchanged = self._unchanged_digests(document.path)
+        unchanged = self._read_unchanged_digests(document.path)
         if unchanged is not None:
             return digest in unchanged
         base = self._find_in_base(document, section)
         return base is not None and compute_digest(*base) == digest
 
-    def _unchanged_digests(self, path: str) -> frozenset[bytes] | None:
+    def _read_unchanged_digests(self, path: str) -> frozenset[bytes] | None:
         """Return the digests of a file that is unchanged since `base_commit`; None for another file."""
         if path not in self._unchanged:
             document = self._tip.document(path) if self._is_unchanged(path) else None

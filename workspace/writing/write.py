@@ -158,8 +158,8 @@ class WriteRequest:
     def _plan(self, branch: str, first: Snapshot | None) -> WriteResult:
         """Apply the operations to the tip in memory, or return the earlier result of the same request.
 
-        The tip is that of `branch`, even if another branch is checked out by now. `first` is the tip of the
-        first plan, if that was another one.
+        The tip is that of `branch`, even if another branch has been checked out since. `first` is the tip
+        of the first plan, if the branch has moved since.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
@@ -171,7 +171,7 @@ class WriteRequest:
             if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
                 self.check_new(self.request)
         context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
-        precondition = Precondition(self._base_snapshot(), self.seen_texts, first)
+        precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first)
         planned = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
         if planned.changes and not self.dry_run:
             check_signing(snapshot)
@@ -189,7 +189,7 @@ class WriteRequest:
         for guard in tuple(self.workspace.guards.values()):
             guard(result.plan.snapshot, result.changes)
 
-    def _base_snapshot(self) -> Snapshot | None:
+    def _read_base_snapshot(self) -> Snapshot | None:
         name = self.base_commit
         return (
             None if name is None else self.workspace.snapshot(resolve_base_commit(self.workspace.git, name))

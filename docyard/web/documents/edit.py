@@ -93,8 +93,10 @@ def list_target_proposals(request: PageRequest, selected: str) -> list[Proposal]
     """Return the open proposals that may receive an edit: the selected one, and the caller's newest."""
     author = request.actor.event_author
     proposals = [proposal for proposal in request.proposals if proposal.is_open]
-    own = [one for one in proposals if one.id != selected and one.content.author.is_same(author)]
-    return [one for one in proposals if one.id == selected] + own[:_MAX_PROPOSALS]
+    own_proposals = [
+        item for item in proposals if item.id != selected and item.content.author.is_same(author)
+    ]
+    return [item for item in proposals if item.id == selected] + own_proposals[:_MAX_PROPOSALS]
 
 
 def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:

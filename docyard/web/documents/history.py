@@ -64,28 +64,28 @@ def render_history_page(request: PageRequest) -> Response:
     if page.next is not None:
         url = request.urls.at(None).history(path)
         older = add_query(url, section=section, ref=request.ref, at=snapshot.commit, after=page.next)
-    exists = snapshot.entry(path) is not None
-    document = snapshot.document(path) if exists and section else None
-    named = document.section_by_key(section) if document else None
+    is_current = snapshot.entry(path) is not None
+    document = snapshot.document(path) if is_current and section else None
+    named_section = document.section_by_key(section) if document else None
     return request.page(
         "history.html",
         path=path,
         section=section,
-        heading=named.title if named else section,
+        heading=named_section.title if named_section else section,
         crumbs=build_crumbs(path),
         days=_group_by_day(page.entries),
         older=older,
         is_first=not request.query.get("after"),
-        exists=exists,
+        exists=is_current,
         page=page,
     )
 
 
 def _get_start(request: PageRequest) -> Snapshot:
     """Return the commit of `at`, at which the first page began; else the requested commit."""
-    at = request.query.get("at", "")
-    if _COMMIT.fullmatch(at) and request.workspace.exists(at):
-        return request.workspace.at(at)
+    start_commit = request.query.get("at", "")
+    if _COMMIT.fullmatch(start_commit) and request.workspace.exists(start_commit):
+        return request.workspace.at(start_commit)
     return request.snapshot
 
 
@@ -133,7 +133,7 @@ def render_blame_page(request: PageRequest) -> Response:
     lines = request.workspace.history().blame(request.snapshot, path, target.key or None)
     start = request.query.get("from", "")
     first = min(int(start), len(lines)) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
-    shown = lines[first : first + BLAME_LINES]
+    page_lines = lines[first : first + BLAME_LINES]
 
     def build_page_url(line: int) -> str:
         return add_query(
@@ -148,7 +148,7 @@ def render_blame_page(request: PageRequest) -> Response:
         title=target.document.title,
         sections=target.document.sections[:500],
         crumbs=build_crumbs(path),
-        runs=_build_runs(request, shown),
+        runs=_build_runs(request, page_lines),
         total=len(lines),
         earlier=build_page_url(max(0, first - BLAME_LINES)) if first else None,
         later=build_page_url(first + BLAME_LINES) if first + BLAME_LINES < len(lines) else None,

@@ -1,7 +1,7 @@
 """The context of a document: its last change, the links to it, and the proposals that change it.
 
 The context is cached until a branch moves, so that a second request is fast. No page waits for a long walk of
-the history, or for the graph of links: this work continues in the background, and the page shows the result
+the history, or for the graph of links. This work continues in the background, and the page shows the result
 later.
 """
 
@@ -125,7 +125,9 @@ class DocumentContext:
 
         # Reading thousands of refs is slow, so the result is cached by version.
         def find() -> tuple[Proposal, ...]:
-            open_proposals = tuple(one for one in request.proposals if one.is_open)[:_MAX_PROPOSALS]
+            open_proposals = tuple(proposal for proposal in request.proposals if proposal.is_open)[
+                :_MAX_PROPOSALS
+            ]
             return _select_changing(workspace, open_proposals, path)
 
         return self._proposals.get((version, path), find) if version else find()
@@ -150,8 +152,8 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
             records = graph.records(snapshot, document.path)
     if records is None:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")
-    others = [record for record in records if record[0] != document.path]
-    links = resolve_backlinks(OverlayFileTree(snapshot), document, others[:_MAX_SOURCES], own=False)
+    other_records = [record for record in records if record[0] != document.path]
+    links = resolve_backlinks(OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], own=False)
     sections: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in links:
         sections.setdefault((link.source, link.section), []).append(link)
@@ -163,7 +165,7 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
         is_read = size <= remaining
         remaining -= size if is_read else 0
         backlinks.append(_build_backlink(snapshot, group) if is_read else _build_unread_backlink(group))
-    return Backlinks(tuple(backlinks), len(sections), len(others) > _MAX_SOURCES)
+    return Backlinks(tuple(backlinks), len(sections), len(other_records) > _MAX_SOURCES)
 
 
 def _build_backlink(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:

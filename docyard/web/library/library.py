@@ -93,11 +93,11 @@ def build_not_found_error(snapshot: Snapshot, folder: str) -> DocumentNotFound:
     folders = {
         path.rsplit("/", depth)[0] for path in snapshot.documents for depth in range(1, path.count("/") + 1)
     }
-    close = find_nearest(folder, sorted(folders))
+    nearest = find_nearest(folder, sorted(folders))
     return DocumentNotFound(
         f"there is no folder '{folder[:200]}' with documents",
-        fix=f"Did you mean '{close[0]}'?" if close else "Start at the top of the library.",
-        folders=close,
+        fix=f"Did you mean '{nearest[0]}'?" if nearest else "Start at the top of the library.",
+        folders=nearest,
     )
 
 
@@ -153,23 +153,23 @@ def render_library(request: PageRequest) -> Response:
         open_documents = list(
             islice(_filter_open(request, snapshot, contents.below), first, first + ROWS_PER_PAGE + 1)
         )
-        shown: Sequence[Folder | str] = open_documents[:ROWS_PER_PAGE]
+        page_entries: Sequence[Folder | str] = open_documents[:ROWS_PER_PAGE]
         has_more = len(open_documents) > ROWS_PER_PAGE
     else:
         entries: list[Folder | str] = [*contents.folders, *contents.documents]
-        shown = entries[first : first + ROWS_PER_PAGE]
+        page_entries = entries[first : first + ROWS_PER_PAGE]
         has_more = len(entries) > first + ROWS_PER_PAGE
     is_grouped = not is_open_only and bool(contents.folders) and len(contents.below) <= MAX_GROUPED_DOCUMENTS
     if is_grouped:
-        shown, has_more = contents.documents, False
-    rows = _build_rows(request, snapshot, [path for path in shown if isinstance(path, str)])
+        page_entries, has_more = contents.documents, False
+    rows = _build_rows(request, snapshot, [path for path in page_entries if isinstance(path, str)])
     address = request.urls.folder(folder)
     filters = {"tasks": "open" if is_open_only else None, "ref": request.ref}
     base_url = address.partition("?")[0]
     return request.page(
         "library.html",
         **_build_location(request, folder),
-        folders=[entry for entry in shown if isinstance(entry, Folder)],
+        folders=[entry for entry in page_entries if isinstance(entry, Folder)],
         rows=rows,
         groups=_build_groups(request, snapshot, folder, contents.below) if is_grouped else (),
         total=len(contents.below),

@@ -142,7 +142,9 @@ def render_search(request: PageRequest) -> Response:
     query = request.query.get(_QUERY, "")
     path = request.query.get("path", "").strip()
     filters = _build_filters(request)
-    selected = {item.key: item.selected for item in filters if item.selected}
+    selected = {
+        search_filter.key: search_filter.selected for search_filter in filters if search_filter.selected
+    }
     fields = {_QUERY: query, "path": path, **selected}
     page: SearchPage | None = None
     error: WorkspaceError | None = None
@@ -228,16 +230,16 @@ def _format_hint(hint: Hint) -> str:
 
 
 def _suggest_from_hint(request: PageRequest, fields: Mapping[str, str], hint: Hint) -> list[SuggestedSearch]:
-    tries = [
+    suggestions = [
         SuggestedSearch(query, request.urls.search(**{**fields, _QUERY: query}))
         for query in hint.suggested_queries
     ]
     for key, values in hint.suggested_filters.items():
-        tries += [
+        suggestions += [
             SuggestedSearch(f"{key}: {value}", request.urls.search(**{**fields, key: value}))
             for value in values
         ]
-    return [*tries, *_suggest_without_filters(request, fields)]
+    return [*suggestions, *_suggest_without_filters(request, fields)]
 
 
 def _suggest_from_error(
@@ -246,16 +248,20 @@ def _suggest_from_error(
     """Return other searches: with a valid value, or the first page if a cursor is outdated."""
     if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
         return [SuggestedSearch("From the beginning", request.urls.search(**fields))]
-    near = error.details.get("nearest")
-    invalid = [item.key for item in filters if item.selected and item.selected not in item.values]
-    tries = []
-    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(near, list) and len(invalid) == 1:
+    nearest = error.details.get("nearest")
+    invalid = [
+        search_filter.key
+        for search_filter in filters
+        if search_filter.selected and search_filter.selected not in search_filter.values
+    ]
+    suggestions = []
+    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(nearest, list) and len(invalid) == 1:
         key = invalid[0]
-        tries = [
+        suggestions = [
             SuggestedSearch(f"{key}: {value}", request.urls.search(**{**fields, key: value}))
-            for value in near
+            for value in nearest
         ]
-    return [*tries, *_suggest_without_filters(request, fields)]
+    return [*suggestions, *_suggest_without_filters(request, fields)]
 
 
 def _suggest_without_filters(request: PageRequest, fields: Mapping[str, str]) -> list[SuggestedSearch]:

@@ -82,7 +82,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
         texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
         again_as, again = ("comment", "Send it as a comment") if texts else (act, "")
     if isinstance(error, PullRequestFailed):
-        texts = {}  # they are stored
+        texts = {}  # the action succeeded, so they are stored
     news = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and news is None:
         again = ""  # a decision needs the changes on the page
@@ -110,12 +110,16 @@ def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | No
     """Return a proposal's changes since the form's commit; None if they are unknown."""
     from workspace.proposals.review.changes import compare_commits
 
-    seen = request.fields.get("commit", "")
-    if proposal.tip is None or not _COMMIT.fullmatch(seen) or not request.workspace.exists(seen):
+    seen_commit = request.fields.get("commit", "")
+    if (
+        proposal.tip is None
+        or not _COMMIT.fullmatch(seen_commit)
+        or not request.workspace.exists(seen_commit)
+    ):
         return None
     try:
         return build_diff(
-            compare_commits(request.workspace.snapshot(seen), request.workspace.snapshot(proposal.tip))
+            compare_commits(request.workspace.snapshot(seen_commit), request.workspace.snapshot(proposal.tip))
         )
     except WorkspaceError:  # such as the id of another object
         return None
@@ -160,7 +164,7 @@ def redirect_back(request: PageRequest) -> Response:
     )
 
 
-def _key(request: PageRequest) -> str | None:
+def _get_idempotency_key(request: PageRequest) -> str | None:
     return request.fields.get("key") or None
 
 
@@ -175,14 +179,14 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
         slug=slug,
         quote=fields.get("quote", ""),
         reply_to=fields.get("reply_to") or None,
-        key=_key(request),
+        key=_get_idempotency_key(request),
     )
     if view and file is not None:
         id = format_element_id(file, slug) if slug is not None else format_element_id(file)
-        shown = request.urls.proposal(
+        changes_url = request.urls.proposal(
             proposal.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
         )
-        return f"{shown}#{id}"
+        return f"{changes_url}#{id}"
     return _get_comment_url(request, result)
 
 
@@ -203,14 +207,14 @@ def _review(
         verdict,
         request.fields.get("text", ""),
         commit=request.fields.get("commit") or None,
-        key=_key(request),
+        key=_get_idempotency_key(request),
     )
     return _get_comment_url(request, result)
 
 
 def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     return _get_proposal_url(
-        request, submit_proposal(proposal_actions, proposal.id, request.actor, _key(request))
+        request, submit_proposal(proposal_actions, proposal.id, request.actor, _get_idempotency_key(request))
     )
 
 
@@ -227,7 +231,7 @@ def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Pro
         request.actor,
         title=request.fields.get("title"),
         description=request.fields.get("description"),
-        key=_key(request),
+        key=_get_idempotency_key(request),
         confirm=confirm,
     )
     return _get_proposal_url(request, result)
@@ -236,25 +240,28 @@ def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Pro
 def _close(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     text = request.fields.get("text", "")
     return _get_proposal_url(
-        request, proposal_actions.close(proposal.id, request.actor, text, key=_key(request))
+        request, proposal_actions.close(proposal.id, request.actor, text, key=_get_idempotency_key(request))
     )
 
 
 def _reopen(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     text = request.fields.get("text", "")
     return _get_proposal_url(
-        request, proposal_actions.reopen(proposal.id, request.actor, text, key=_key(request))
+        request, proposal_actions.reopen(proposal.id, request.actor, text, key=_get_idempotency_key(request))
     )
 
 
 def _refresh(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
-    return _get_proposal_url(request, proposal_actions.refresh(proposal.id, request.actor, key=_key(request)))
+    return _get_proposal_url(
+        request, proposal_actions.refresh(proposal.id, request.actor, key=_get_idempotency_key(request))
+    )
 
 
 def _merge(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     commit = request.fields.get("commit") or None
     return _get_proposal_url(
-        request, proposal_actions.merge(proposal.id, request.actor, commit=commit, key=_key(request))
+        request,
+        proposal_actions.merge(proposal.id, request.actor, commit=commit, key=_get_idempotency_key(request)),
     )
 
 

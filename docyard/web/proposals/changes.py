@@ -30,8 +30,8 @@ def render_changes_page(request: PageRequest) -> Response:
     view = view if view in VIEWS else "side"
     path = request.query.get("path") or None
     offset = request.query.get("offset", "")
-    at = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
-    diff = build_diff(changes, path=path, offset=at)
+    first_section = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
+    diff = build_diff(changes, path=path, offset=first_section)
     threads, elsewhere = _select_threads(request, proposal, changes, diff)
 
     def link(offset: int) -> str:
@@ -58,21 +58,26 @@ def _select_threads(
     """Return the threads of this page by path and section, and the number of other comments."""
     proposal_reviews = request.workspace.proposal_reviews()
     shown = {(document.path, section.address) for document in diff.documents for section in document.sections}
-    first = {document.path: document.sections[0].address for document in diff.documents if document.sections}
-    found: dict[tuple[str, str], list[ThreadView]] = {}
+    first_sections = {
+        document.path: document.sections[0].address for document in diff.documents if document.sections
+    }
+    threads: dict[tuple[str, str], list[ThreadView]] = {}
     elsewhere, after = 0, 0
     while after < _MAX_THREADS:
         page = proposal_reviews.comments(proposal, after=after)
-        for placed in page.threads:
-            place = placed.anchor or placed.thread.comment.target
+        for anchored_thread in page.threads:
+            place = anchored_thread.anchor or anchored_thread.thread.comment.target
             key = (place.path, place.slug or "") if place is not None else None
-            if place is not None and key not in shown and place.slug is None and place.path in first:
-                key = place.path, first[place.path]  # a comment on the document is shown in its first section
+            if place is not None and key not in shown and place.slug is None and place.path in first_sections:
+                # A comment on the document is shown in its first section.
+                key = place.path, first_sections[place.path]
             if key in shown:
-                found.setdefault(key, []).extend(build_thread_views(request, proposal, changes, [placed]))
+                threads.setdefault(key, []).extend(
+                    build_thread_views(request, proposal, changes, [anchored_thread])
+                )
             else:
                 elsewhere += 1
         if page.next is None:
-            return found, elsewhere
+            return threads, elsewhere
         after = page.next
-    return found, elsewhere + len(proposal.content.threads) - after
+    return threads, elsewhere + len(proposal.content.threads) - after

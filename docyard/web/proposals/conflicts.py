@@ -75,14 +75,14 @@ def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
 
 def build_resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, FormDecision]) -> Resolutions:
     """Return the resolutions of those conflicts for which the form has a decision."""
-    found: dict[str, dict[UnitId, Resolution]] = {}
+    resolutions: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
         decision = decided.get(format_conflict_id(path, conflict.unit))
         if decision is not None and decision.choice is not None:
             has_text = decision.choice is ResolutionChoice.CONTENT
             content = _encode_content(conflict, decision.content) if has_text else None
-            found.setdefault(path, {})[conflict.unit] = Resolution(decision.choice, content)
-    return found
+            resolutions.setdefault(path, {})[conflict.unit] = Resolution(decision.choice, content)
+    return resolutions
 
 
 def digest_decisions(decided: Mapping[str, FormDecision]) -> str:
@@ -213,7 +213,7 @@ def _find_conflicts(request: PageRequest, proposal: Proposal, target: str | None
 def _render_page(
     request: PageRequest,
     proposal: Proposal,
-    found: ConflictSet,
+    conflict_set: ConflictSet,
     decided: Mapping[str, FormDecision],
     *,
     changed: bool = False,
@@ -221,11 +221,12 @@ def _render_page(
     error: WorkspaceError | None = None,
     status: int | None = None,
 ) -> Response:
-    shown = [
-        _build_view(path, conflict, decided, error) for path, conflict in found.conflicts[:MAX_CONFLICTS]
+    views = [
+        _build_view(path, conflict, decided, error)
+        for path, conflict in conflict_set.conflicts[:MAX_CONFLICTS]
     ]
-    editable = {view.id for view in shown} if proposal.is_open and request.may_write else set[str]()
-    lost = [
+    editable = {view.id for view in views} if proposal.is_open and request.may_write else set[str]()
+    lost_texts = [
         decision.content
         for id, decision in decided.items()
         if id not in editable and decision.content.strip()
@@ -236,23 +237,23 @@ def _render_page(
         "conflicts.html",
         status=status,
         **build_head(request, proposal),
-        commit=found.commit,
-        target_commit=found.target_commit,
-        conflicts=shown,
-        more=max(0, len(found.conflicts) - MAX_CONFLICTS),
+        commit=conflict_set.commit,
+        target_commit=conflict_set.target_commit,
+        conflicts=views,
+        more=max(0, len(conflict_set.conflicts) - MAX_CONFLICTS),
         changed=changed,
         left=left,
         error=error,
-        lost=lost,
-        refreshed=_last_refresh(request, proposal) if changed else None,
+        lost=lost_texts,
+        refreshed=_find_last_refresh(request, proposal) if changed else None,
     )
 
 
-def _last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, Event] | None:
+def _find_last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, Event] | None:
     """Return the author of the last refresh, and its event; None without one."""
     events = request.workspace.proposal_actions().list_events(proposal)
-    found = next((event for event in reversed(events) if isinstance(event.body, Refreshed)), None)
-    return None if found is None else (format_author(found.author), found)
+    refresh = next((event for event in reversed(events) if isinstance(event.body, Refreshed)), None)
+    return None if refresh is None else (format_author(refresh.author), refresh)
 
 
 def _build_view(
@@ -261,9 +262,13 @@ def _build_view(
     decided: Mapping[str, FormDecision],
     error: WorkspaceError | None,
 ) -> ConflictView:
-    unit, id, seen = conflict.unit, format_conflict_id(path, conflict.unit), digest_versions(conflict)
+    unit, id, versions_digest = (
+        conflict.unit,
+        format_conflict_id(path, conflict.unit),
+        digest_versions(conflict),
+    )
     decision = decided.get(id)
-    has_changed = decision is not None and decision.seen not in ("", seen)
+    has_changed = decision is not None and decision.seen not in ("", versions_digest)
     choice = decision.choice.value if decision is not None and decision.choice and not has_changed else ""
     base = _decode(unit, conflict.base)
     is_invalid = error is not None and error.details.get("unit") == unit
@@ -272,7 +277,7 @@ def _build_view(
         content = decision.content
     return ConflictView(
         id,
-        seen,
+        versions_digest,
         path,
         unit.where,
         _KINDS[unit.kind],

@@ -160,11 +160,12 @@ def _load_threads(
     if not numbers:
         return {}
     first = min(numbers)
-    found = request.workspace.proposal_reviews().comments(
+    comments = request.workspace.proposal_reviews().comments(
         proposal, after=first, limit=max(numbers) - first + 1
     )
     return {
-        thread.remark.id: thread for thread in build_thread_views(request, proposal, changes, found.threads)
+        thread.remark.id: thread
+        for thread in build_thread_views(request, proposal, changes, comments.threads)
     }
 
 
@@ -212,16 +213,16 @@ def _build_thread(
     paths: frozenset[str],
 ) -> ThreadView:
     comment, place = placed.thread.comment, placed.thread.comment.target
-    about = place.path if place is not None else ""
-    remark = _build_comment(request, comment, about)
-    replies = tuple(_build_comment(request, reply, about) for reply in placed.thread.replies)
+    base_path = place.path if place is not None else ""
+    comment_view = _build_comment(request, comment, base_path)
+    replies = tuple(_build_comment(request, reply, base_path) for reply in placed.thread.replies)
     if place is None:
-        return ThreadView(remark, replies, "", "", "", "")
+        return ThreadView(comment_view, replies, "", "", "", "")
     path, slug = place.path, place.slug
-    now = ""
+    anchor_note = ""
     if placed.anchor is not None:
         path, slug = placed.anchor.path, placed.anchor.slug
-        now = _ANCHOR_NOTES[placed.anchor.status.value]
+        anchor_note = _ANCHOR_NOTES[placed.anchor.status.value]
     is_deleted = placed.anchor is not None and placed.anchor.status.value == "gone"
     if slug is not None and (path, slug) in sections:
         url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path, slug)
@@ -233,4 +234,6 @@ def _build_thread(
             if is_deleted or proposal.tip is None
             else request.urls.at(proposal.tip).document(path, slug or "")
         )
-    return ThreadView(remark, replies, path + (f"#{slug}" if slug else ""), place.quote, now, url)
+    return ThreadView(
+        comment_view, replies, path + (f"#{slug}" if slug else ""), place.quote, anchor_note, url
+    )

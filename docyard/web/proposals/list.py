@@ -50,17 +50,17 @@ def render_proposals_page(request: PageRequest) -> Response:
     state = request.query.get("state", "open")
     state = state if state in STATES else "open"
     all_proposals = request.proposals
-    found = select_by_state(all_proposals, state)
-    last = max(1, -(-len(found) // PAGE))
+    selected = select_by_state(all_proposals, state)
+    last = max(1, -(-len(selected) // PAGE))
     page = min(max(1, _parse_page_number(request.query.get("page", ""))), last)
-    shown = [_build_entry(request, proposal) for proposal in found[(page - 1) * PAGE : page * PAGE]]
+    entries = [_build_entry(request, proposal) for proposal in selected[(page - 1) * PAGE : page * PAGE]]
     counts = {name: len(select_by_state(all_proposals, name)) for name in STATES}
     return request.page(
         "proposals.html",
         states=STATES,
         state=state,
         counts=counts,
-        entries=shown,
+        entries=entries,
         state_tags=STATE_TAGS,
         page=page,
         last=last,

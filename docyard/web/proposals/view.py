@@ -69,8 +69,8 @@ def render_proposal_page(request: PageRequest) -> Response:
         else None,
         ref=view.changes.tip,
         merging=build_merge_status(request, view),
-        merged_by=_merged_by(request, proposal),
-        conflicted=_paths(view.preview.conflicts),
+        merged_by=_describe_merge_commit(request, proposal),
+        conflicted=_list_conflict_paths(view.preview.conflicts),
         description=render_text(request, proposal.content.description)
         if proposal.content.description
         else None,
@@ -122,8 +122,8 @@ def new_key() -> str:
 
 def digest_text(proposal: Proposal) -> str:
     """Return a digest of the title and description, by which a form detects a concurrent change."""
-    named = f"{proposal.content.title}\n{proposal.content.description}"
-    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    text = f"{proposal.content.title}\n{proposal.content.description}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 STATE_TAGS = {
@@ -151,7 +151,7 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
     return MergeStatus(is_ready, tuple(missing), needs_token)
 
 
-def _merged_by(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
+def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
     """Return the description of the merge commit; None if there is none, or this clone lacks it."""
     commit = proposal.merge_record.commit if proposal.merge_record is not None else None
     if commit is None or not request.workspace.exists(commit):
@@ -159,5 +159,5 @@ def _merged_by(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
     return describe_commit(request.workspace.git.commit(commit))
 
 
-def _paths(conflicts: tuple[FileConflict, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found.path for found in conflicts))
+def _list_conflict_paths(conflicts: tuple[FileConflict, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(conflict.path for conflict in conflicts))

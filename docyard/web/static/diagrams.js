@@ -1,9 +1,9 @@
-// Draws diagrams, each in a frame from which nothing can be reached. What is not drawn stays as text.
+// Diagrams, each drawn in a sandboxed frame. A diagram that is not drawn remains as text.
 "use strict";
 
 {
-  const MOST = 40, TALLEST = 4000; // diagrams of a page, pixels of one
-  const texts = new Map(); // by frame
+  const MAX_DIAGRAMS = 40, MAX_HEIGHT_PX = 4000;
+  const texts = new Map(); // the element of each text, by frame
   const isDark = () => {
     const theme = document.documentElement.dataset.theme;
     return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -12,11 +12,11 @@
     frame.contentWindow?.postMessage({ text: texts.get(frame).textContent, isDark: isDark() }, "*");
   };
 
-  // A diagram is drawn when it is nearly in view: the script is large.
-  const near = new IntersectionObserver((seen) => {
-    for (const { target, isIntersecting } of seen) {
+  // The script is large, so a diagram is drawn only shortly before it is in view.
+  const visibility = new IntersectionObserver((changes) => {
+    for (const { target, isIntersecting } of changes) {
       if (!isIntersecting) continue;
-      near.unobserve(target);
+      visibility.unobserve(target);
       const frame = document.createElement("iframe");
       frame.className = "diagram undrawn";
       frame.title = "Diagram";
@@ -29,8 +29,8 @@
   }, { rootMargin: "400px" });
 
   addEventListener("message", ({ source, data }) => {
-    const frame = [...texts.keys()].find((one) => one.contentWindow === source);
-    const height = Math.min(Number(data?.height) || 0, TALLEST);
+    const frame = [...texts.keys()].find((candidate) => candidate.contentWindow === source);
+    const height = Math.min(Number(data?.height) || 0, MAX_HEIGHT_PX);
     if (!frame || !frame.isConnected) return;
     if (height <= 0) { frame.remove(); texts.delete(frame); return; }
     frame.height = height;
@@ -45,12 +45,12 @@
 
   const watch = () => {
     for (const frame of texts.keys()) if (!frame.isConnected) texts.delete(frame);
-    [...document.querySelectorAll("[data-diagrams] pre.mermaid")].slice(0, MOST)
-      .filter((text) => ![...texts.values()].includes(text)).forEach((text) => near.observe(text));
+    [...document.querySelectorAll("[data-diagrams] pre.mermaid")].slice(0, MAX_DIAGRAMS)
+      .filter((text) => ![...texts.values()].includes(text)).forEach((text) => visibility.observe(text));
   };
-  const again = () => [...texts.keys()].forEach(send);
-  new MutationObserver(again).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  const redraw = () => [...texts.keys()].forEach(send);
+  new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   document.addEventListener("docyard:shown", watch);
   watch();
 }

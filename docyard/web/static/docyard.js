@@ -1,4 +1,4 @@
-// What pages can do beyond reading and forms, which work without any of this: keys, live updates, the theme.
+// Additions to all pages: keys, live updates, and the theme. Reading and forms work without this script.
 "use strict";
 
 const root = document.documentElement;
@@ -8,13 +8,13 @@ const isTyping = (element) =>
   Boolean(element && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)));
 const isShown = (element) => Boolean(element.getClientRects().length);
 
-// News: one quiet line, which screen readers read out.
+// A notice on one line, which screen readers announce.
 
-let fading = 0;
-function tell(text, label, act) {
+let noticeTimer = 0;
+function showNotice(text, label, act) {
   const line = one("[data-news]");
   if (!line) return;
-  clearTimeout(fading);
+  clearTimeout(noticeTimer);
   line.hidden = false;
   line.replaceChildren(document.createTextNode(text + (label ? " " : "")));
   if (label) {
@@ -25,7 +25,7 @@ function tell(text, label, act) {
     button.addEventListener("click", () => { line.hidden = true; act(); });
     line.append(button);
   } else {
-    fading = setTimeout(() => { line.hidden = true; }, 3000);
+    noticeTimer = setTimeout(() => { line.hidden = true; }, 3000);
   }
 }
 
@@ -34,10 +34,10 @@ function tell(text, label, act) {
 function switchTheme() {
   const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = isDark ? "light" : "dark";
-  try { localStorage.setItem("docyard-theme", root.dataset.theme); } catch { /* it lasts as long as the page */ }
+  try { localStorage.setItem("docyard-theme", root.dataset.theme); } catch { /* the theme is then not stored */ }
 }
 
-// Words that are not sent yet: the browser asks before they are lost.
+// The browser asks before it leaves a page with unsent texts.
 
 let isSending = false;
 const isEdited = (field) => !field.readOnly && field.value !== field.defaultValue;
@@ -45,7 +45,7 @@ const isPicked = (field) => field.checked !== field.defaultChecked;
 const hasEdits = () => all('textarea, form[method="post"] input:not([type])').some(isEdited) || all("main input[type=radio]").some(isPicked);
 addEventListener("beforeunload", (event) => { if (!isSending && hasEdits()) event.preventDefault(); });
 
-// A form is sent once. The server is right without this.
+// A form is sent once. The server also ignores a repeated form.
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -53,7 +53,7 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.sent) { event.preventDefault(); return; }
   form.dataset.sent = "yes";
   isSending = true;
-  // Afterwards: a disabled button would not be among the fields that are sent.
+  // The buttons are disabled later, because the form does not contain the field of a disabled button.
   setTimeout(() => all("button", form).forEach((button) => { button.disabled = true; }));
 });
 addEventListener("pageshow", (event) => {
@@ -65,7 +65,7 @@ addEventListener("pageshow", (event) => {
   });
 });
 
-// Entries: j and k go through them; what a key does is looked for in the chosen one first.
+// Entries: j and k choose the next and the previous one. Other keys act on the chosen entry first.
 
 let chosen = null;
 const entries = () => all("[data-entry]", one("[data-main]") ?? document).filter(isShown);
@@ -82,22 +82,22 @@ function choose(entry) {
   if (box.top < 72 || box.bottom > innerHeight) chosen.scrollIntoView({ block: box.height < innerHeight / 2 ? "center" : "start" });
 }
 
-function step(by) {
+function step(offset) {
   const list = entries();
   if (!list.length) return;
-  const at = chosen?.isConnected ? list.indexOf(chosen) : -1;
-  if (at < 0) choose(list.find((entry) => entry.getBoundingClientRect().bottom > 72) ?? list[0]);
-  else choose(list[Math.min(Math.max(at + by, 0), list.length - 1)]);
+  const index = chosen?.isConnected ? list.indexOf(chosen) : -1;
+  if (index < 0) choose(list.find((entry) => entry.getBoundingClientRect().bottom > 72) ?? list[0]);
+  else choose(list[Math.min(Math.max(index + offset, 0), list.length - 1)]);
 }
 
 function press(key) {
-  const wanted = `[data-key="${CSS.escape(key)}"]`;
-  const found = (chosen?.isConnected ? all(wanted, chosen) : []).concat(all(wanted)).filter((element) => !element.disabled);
+  const selector = `[data-key="${CSS.escape(key)}"]`;
+  const candidates = (chosen?.isConnected ? all(selector, chosen) : []).concat(all(selector)).filter((element) => !element.disabled);
   const inView = (element) => (element.closest("[data-entry]") ?? element).getBoundingClientRect().bottom > 72;
-  const target = found.find((element) => chosen?.contains(element)) ?? found.find(inView) ?? found[0];
+  const target = candidates.find((element) => chosen?.contains(element)) ?? candidates.find(inView) ?? candidates[0];
   if (!target) return false;
-  const folded = target.closest("details:not([open])");
-  if (folded && target.tagName !== "SUMMARY") folded.open = true;
+  const closedDetails = target.closest("details:not([open])");
+  if (closedDetails && target.tagName !== "SUMMARY") closedDetails.open = true;
   target.focus();
   if (isTyping(target)) target.scrollIntoView({ block: "center" });
   else target.click();
@@ -105,12 +105,12 @@ function press(key) {
   return true;
 }
 
-// Keys. None does anything while somebody types, or with another key held.
+// Keys. They are ignored while the user types, or with a modifier key.
 
 const search = () => { const field = one("[data-find]"); field?.focus(); field?.select(); };
 const showKeys = () => one("[data-keys]")?.showModal();
-const own = { "/": search, "?": showKeys, t: switchTheme, j: () => step(1), k: () => step(-1) };
-let isGoing = 0;
+const pageKeys = { "/": search, "?": showKeys, t: switchTheme, j: () => step(1), k: () => step(-1) };
+let goPressedAt = 0;
 
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.defaultPrevented) return;
@@ -131,89 +131,89 @@ document.addEventListener("keydown", (event) => {
     if (target === document.body && chosen) one("a[href], button, summary", chosen)?.click();
     return;
   }
-  if (isGoing && Date.now() - isGoing < 1500) {
-    isGoing = 0;
+  if (goPressedAt && Date.now() - goPressedAt < 1500) {
+    goPressedAt = 0;
     const link = one(`[data-go="${CSS.escape(event.key)}"]`);
     if (link) { event.preventDefault(); link.click(); }
     return;
   }
-  if (event.key === "g") { isGoing = Date.now(); return; }
-  if (own[event.key]) { event.preventDefault(); own[event.key](); }
+  if (event.key === "g") { goPressedAt = Date.now(); return; }
+  if (pageKeys[event.key]) { event.preventDefault(); pageKeys[event.key](); }
   else if (event.key.length === 1 && event.key !== " " && press(event.key)) event.preventDefault();
 });
 
-// A page of the same address, asked for again: only its <main> takes the place of the one that is shown.
+// Updates: the page is requested again, and only its <main> replaces the shown one.
 
-async function fetched(url, signal) {
+async function fetchPage(url, signal) {
   const response = await fetch(url, { credentials: "same-origin", signal, headers: { Accept: "text/html" } });
   if (!response.ok || response.redirected) return null;
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-// What was sent is compared with what is sent, before any script has touched either. Hidden fields differ
-// each time a form is made.
-function sent(main) {
+// Two versions are compared as the server sent them. Hidden fields are omitted, because they differ in each
+// response.
+function serializeMain(main) {
   const copy = main.cloneNode(true);
   all('input[type="hidden"], script', copy).forEach((element) => element.remove());
   return copy.innerHTML;
 }
-let shown = one("[data-main]") && sent(one("[data-main]"));
+let shownHtml = one("[data-main]") && serializeMain(one("[data-main]"));
 
-// What can be opened, by what it says and the how many-th of these it is: others may come before it.
-function named(main) {
-  const counts = {}, found = new Map();
+// The <details> elements by label and number of the same label, because an update may insert others.
+function listDetails(main) {
+  const counts = {}, elements = new Map();
   for (const element of all("details", main)) {
     const name = element.id || one("summary", element)?.textContent.trim();
     counts[name] = (counts[name] ?? 0) + 1;
-    found.set(`${name} ${counts[name]}`, element);
+    elements.set(`${name} ${counts[name]}`, element);
   }
-  return found;
+  return elements;
 }
 
-function swap(now, next, page) {
-  const open = new Map([...named(now)].map(([name, element]) => [name, element.open]));
-  const at = chosen ? entries().indexOf(chosen) : -1;
-  const link = at >= 0 ? one("a[href]", chosen)?.getAttribute("href") : null;
-  const focused = now.contains(document.activeElement) ? document.activeElement : null;
+function swap(current, next, page) {
+  const open = new Map([...listDetails(current)].map(([name, element]) => [name, element.open]));
+  const index = chosen ? entries().indexOf(chosen) : -1;
+  const link = index >= 0 ? one("a[href]", chosen)?.getAttribute("href") : null;
+  const focused = current.contains(document.activeElement) ? document.activeElement : null;
   const href = focused?.getAttribute("href");
-  const place = scrollY;
+  const scrollTop = scrollY;
   all("script", next).forEach((script) => script.remove());
-  shown = sent(next);
-  now.replaceChildren(...document.adoptNode(next).childNodes);
-  for (const [name, element] of named(now)) element.open = open.get(name) ?? element.open;
-  if (at >= 0) {
+  shownHtml = serializeMain(next);
+  current.replaceChildren(...document.adoptNode(next).childNodes);
+  for (const [name, element] of listDetails(current)) element.open = open.get(name) ?? element.open;
+  if (index >= 0) {
     const list = entries();
-    chosen = list.find((entry) => one("a[href]", entry)?.getAttribute("href") === link) ?? list[at] ?? null;
+    chosen = list.find((entry) => one("a[href]", entry)?.getAttribute("href") === link) ?? list[index] ?? null;
     chosen?.setAttribute("data-chosen", "");
   }
-  const again = focused && (focused.id ? document.getElementById(focused.id)
-    : href && all("a[href]", now).find((element) => element.getAttribute("href") === href));
-  (again || (focused ? now : null))?.focus({ preventScroll: true });
-  scrollTo({ top: place, behavior: "instant" });
+  const refocused = focused && (focused.id ? document.getElementById(focused.id)
+    : href && all("a[href]", current).find((element) => element.getAttribute("href") === href));
+  (refocused || (focused ? current : null))?.focus({ preventScroll: true });
+  scrollTo({ top: scrollTop, behavior: "instant" });
   document.title = page.title;
   document.dispatchEvent(new CustomEvent("docyard:shown"));
 }
 
-// A verdict that is about to be given is for the commit that was read: no other one takes its place unasked.
+// A verdict applies to the commit that the user has read, so an update must not replace it without consent.
 const commits = (main, within = "") => all(`${within} input[name="commit"]`, main).map((field) => field.value);
-const isDeciding = (now, next) => commits(now, "details[open]").some((commit) => !commits(next).includes(commit));
+const isDeciding = (current, next) => commits(current, "details[open]").some((commit) => !commits(next).includes(commit));
 
-// Live updates. A tab that nobody sees does not listen; what it missed is told by its version.
+// Live updates. A hidden tab does not listen; its version shows later whether it missed a change.
 
 let source = null;
-let turn = Promise.resolve();  // one after the other, or what was asked for first could come last
-const refresh = () => (turn = turn.then(shownAnew, shownAnew));
-async function shownAnew() {
-  const page = await fetched(location.href).catch(() => null);
-  const now = one("[data-main]"), next = page && one("[data-main]", page);
-  if (!now || !next) return false;
+let lastRefresh = Promise.resolve();  // in sequence, because an older response must not replace a newer one
+const refresh = () => (lastRefresh = lastRefresh.then(reloadMain, reloadMain));
+async function reloadMain() {
+  const page = await fetchPage(location.href).catch(() => null);
+  const current = one("[data-main]"), next = page && one("[data-main]", page);
+  if (!current || !next) return false;
   if (page.documentElement.dataset.version) root.dataset.version = page.documentElement.dataset.version;
-  if (sent(next) === shown) return true;
-  if (hasEdits() || isDeciding(now, next) || (now.contains(document.activeElement) && isTyping(document.activeElement))) {
-    tell("This page has changed.", "Show it", () => location.reload());
+  if (serializeMain(next) === shownHtml) return true;
+  if (hasEdits() || isDeciding(current, next) || (current.contains(document.activeElement) && isTyping(document.activeElement))) {
+    showNotice("This page has changed.", "Show it", () => location.reload());
   } else {
-    swap(now, next, page);
-    tell("This page was updated.");
+    swap(current, next, page);
+    showNotice("This page was updated.");
   }
   return true;
 }
@@ -222,43 +222,43 @@ function listen() {
   if (source || document.hidden || !root.dataset.version || !window.EventSource) return;
   source = new EventSource(`/events?since=${encodeURIComponent(root.dataset.version)}`);
   source.addEventListener("moved", async (event) => {
-    const told = source, { version } = JSON.parse(event.data);
+    const notifying = source, { version } = JSON.parse(event.data);
     const isShown = await refresh(), isWhole = root.dataset.version !== `${version}~`;
     if (isShown && isWhole) root.dataset.version = version;
-    // What could not be fetched, or lacks what is being read yet, is told of again to whoever comes back.
-    else if (source === told) { hush(); setTimeout(listen, isShown ? 1000 : 15000); }
+    // After a failure, or for an unfinished page, a new connection reports the change again.
+    else if (source === notifying) { stopListening(); setTimeout(listen, isShown ? 1000 : 15000); }
   });
   source.addEventListener("error", () => {
-    // An answer that is no stream ends it for good: the server has enough listeners, or the session is over.
-    if (source?.readyState === EventSource.CLOSED) { hush(); setTimeout(listen, 60000); }
+    // The browser does not reconnect if the server has too many listeners, or if the session has ended.
+    if (source?.readyState === EventSource.CLOSED) { stopListening(); setTimeout(listen, 60000); }
   });
 }
-function hush() { source?.close(); source = null; }
-document.addEventListener("visibilitychange", () => (document.hidden ? hush() : listen()));
-addEventListener("pagehide", hush);
+function stopListening() { source?.close(); source = null; }
+document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
+addEventListener("pagehide", stopListening);
 addEventListener("pageshow", listen);
 
-// Search as one types: the page of the form's own address, and of it the results.
+// Search during typing: the results of the page that the form would open.
 
-const ask = one("form[data-live]");
-if (ask) {
-  let timer = 0, running = null;
+const searchForm = one("form[data-live]");
+if (searchForm) {
+  let timer = 0, controller = null;
   const run = async () => {
-    const given = new URLSearchParams([...new FormData(ask)].filter(([, value]) => value));
-    const url = `${ask.getAttribute("action")}?${given}`;
-    running?.abort();
-    running = new AbortController();
-    const page = await fetched(url, running.signal).catch(() => null);
+    const query = new URLSearchParams([...new FormData(searchForm)].filter(([, value]) => value));
+    const url = `${searchForm.getAttribute("action")}?${query}`;
+    controller?.abort();
+    controller = new AbortController();
+    const page = await fetchPage(url, controller.signal).catch(() => null);
     const next = page && one("[data-results]", page);
     if (!next) return;
-    shown = sent(one("[data-main]", page));
+    shownHtml = serializeMain(one("[data-main]", page));
     one("[data-results]").replaceChildren(...document.adoptNode(next).childNodes);
     chosen = null;
     document.title = page.title;
     history.replaceState(history.state, "", url);
   };
-  ask.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(run, 180); });
-  ask.addEventListener("submit", () => { clearTimeout(timer); running?.abort(); });
+  searchForm.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(run, 180); });
+  searchForm.addEventListener("submit", () => { clearTimeout(timer); controller?.abort(); });
 }
 
 for (const [selector, act] of [["[data-theme-switch]", switchTheme], ["[data-keys-switch]", showKeys]]) {

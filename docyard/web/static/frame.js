@@ -1,10 +1,10 @@
-// In the frame of a diagram: draws the text that the page sends, and tells it how tall the drawing is.
+// The script in the frame of a diagram: draws the text that the page sends, and reports the height.
 "use strict";
 
 const page = { origin: "" };
 const drawing = () => document.querySelector("body > svg");
-const tell = () => parent.postMessage({ height: Math.ceil(drawing()?.getBoundingClientRect().height ?? 0) }, page.origin);
-const watch = new ResizeObserver(tell);
+const sendHeight = () => parent.postMessage({ height: Math.ceil(drawing()?.getBoundingClientRect().height ?? 0) }, page.origin);
+const resizeObserver = new ResizeObserver(sendHeight);
 
 addEventListener("message", async ({ source, data, origin }) => {
   if (source !== parent || typeof data.text !== "string") return;
@@ -17,8 +17,8 @@ addEventListener("message", async ({ source, data, origin }) => {
     const { svg } = await mermaid.render("drawing", data.text);
     document.documentElement.style.colorScheme = data.isDark ? "dark" : "light";
     document.body.replaceChildren(...new DOMParser().parseFromString(svg, "text/html").body.childNodes);
-    watch.disconnect();
-    watch.observe(drawing());
-  } catch { /* what cannot be drawn stays text */ }
-  tell(); // a frame that is hidden observes nothing yet
+    resizeObserver.disconnect();
+    resizeObserver.observe(drawing());
+  } catch { /* the page then shows the text */ }
+  sendHeight(); // an observer does not run in a hidden frame
 });

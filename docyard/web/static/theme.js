@@ -1,5 +1,5 @@
-// Before anything is painted: the colours that were chosen here last. A browser may keep nothing.
+// Sets the stored theme before the page is painted. Access to the storage may be denied.
 try {
   const theme = localStorage.getItem("docyard-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* the system's own colours, then */ }
+} catch { /* the theme of the system applies */ }

@@ -1,6 +1,6 @@
 """Credentials for a remote: an SSH agent, SSH keys, and tokens of the environment or a private file.
 
-A secret is never in the repository, never printed, and only sent to its own host.
+A secret is never stored in the repository, never printed, and only sent to its own host.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Login(NamedTuple):
 class Access:
     """The sources of this user's secrets, according to the environment.
 
-    `token` is for whichever remote is synchronised, `forge_tokens` are by host, `file` holds lines such as
-    `https://user:token@host` (git-credential-store). `ssh_keys` are private keys without a passphrase.
+    `token` is used for each synchronised remote, and `forge_tokens` maps hosts to tokens. `file` holds lines
+    such as `https://user:token@host` (git-credential-store). Private keys in `ssh_keys` have no passphrase.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -67,18 +67,18 @@ class Access:
         """
         if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:
             return None
-        usual = FORGES.get(address.host, (_ANY_USER, ()))[0]
-        user = address.user or self.user or usual
+        default_user = FORGES.get(address.host, (_ANY_USER, ()))[0]
+        user = address.user or self.user or default_user
         if address.password:
             return Login(user, address.password)
         if self.token:
             return Login(user, self.token)
         if self.file is not None:
-            for login in _logins(_read(self.file, outside), address):
+            for login in _find_logins(_read(self.file, outside), address):
                 if address.user in (None, login.user):
                     return login
-        forge = self.forge_tokens.get(address.host) if address.transport is Transport.HTTPS else None
-        return Login(user, forge) if forge else None
+        forge_token = self.forge_tokens.get(address.host) if address.transport is Transport.HTTPS else None
+        return Login(user, forge_token) if forge_token else None
 
 
 def _read(file: Path, outside: Iterable[Path]) -> str:
@@ -99,13 +99,13 @@ def _read(file: Path, outside: Iterable[Path]) -> str:
             raise UnsafeCredentials("it belongs to another user", "Make one of your own, of mode 600.")
         if os.name == "posix" and status.st_mode & 0o077:
             raise UnsafeCredentials("others can read or write it", "Run chmod 600 on it.")
-        place = file.resolve()
-        if any(place.is_relative_to(folder.resolve()) for folder in outside):
+        resolved_file = file.resolve()
+        if any(resolved_file.is_relative_to(folder.resolve()) for folder in outside):
             raise UnsafeCredentials("it lies in the repository", "Move it out of the repository.")
         return stream.read(_MOST).decode("utf-8", "replace")
 
 
-def _logins(text: str, address: RemoteUrl) -> Iterable[Login]:
+def _find_logins(text: str, address: RemoteUrl) -> Iterable[Login]:
     for line in text.splitlines():
         try:
             parts = urlsplit(line.strip())

@@ -46,7 +46,7 @@ Progress = Callable[[float, float | None, str | None], None]
 
 
 class RemoteUnreachable(WorkspaceError):
-    """The remote could not be reached, or the connection was lost. `reason` is its message."""
+    """A failed or lost connection to a remote; `reason` is the error message."""
 
     code: ClassVar[str] = "REMOTE_UNREACHABLE"
 
@@ -60,7 +60,7 @@ class RemoteUnreachable(WorkspaceError):
 
 
 class RemoteTooSlow(WorkspaceError):
-    """One exchange with the remote took longer than it may; `seconds` is the limit."""
+    """An exchange with a remote that exceeded its time limit, `seconds`."""
 
     code: ClassVar[str] = "REMOTE_TOO_SLOW"
 
@@ -74,7 +74,7 @@ class RemoteTooSlow(WorkspaceError):
 
 
 class RemoteTooLarge(WorkspaceError):
-    """A fetch would bring more bytes than it may; `limit` is in bytes."""
+    """A fetch of more bytes than `limit`."""
 
     code: ClassVar[str] = "REMOTE_TOO_LARGE"
 
@@ -88,7 +88,7 @@ class RemoteTooLarge(WorkspaceError):
 
 
 class RemoteDenied(WorkspaceError):
-    """The remote denied this user access."""
+    """A denial of access by the remote."""
 
     code: ClassVar[str] = "REMOTE_DENIED"
 
@@ -97,7 +97,7 @@ class RemoteDenied(WorkspaceError):
 
 
 class HostNotTrusted(WorkspaceError):
-    """The key or certificate of a remote is not known to be its own; nothing was sent."""
+    """A remote whose key or certificate could not be verified; nothing was sent."""
 
     code: ClassVar[str] = "HOST_NOT_TRUSTED"
 
@@ -122,8 +122,8 @@ class HostNotTrusted(WorkspaceError):
 class Peer:
     """A remote in one exchange: its local name, its address, its credentials, and the limits.
 
-    `answer_seconds` is how long it may be silent, `seconds` how long the exchange may last, `fetch_bytes` how
-    much it may send. `ssh_keys` are private keys, tried after the agent.
+    `answer_seconds` limits the silence of the remote, `seconds` the whole exchange, and `fetch_bytes` the
+    bytes that the remote may send. `ssh_keys` are private keys, tried after the agent.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Peer:
     fetch_bytes: int = 2_000_000_000
 
     def unreachable(self, error: Exception) -> WorkspaceError:
-        """Return libgit2's error of an exchange, without secrets or paths."""
+        """Return the error for a failed exchange, with libgit2's message without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
         reason = clean_message(str(error), (*secrets, self.address.password or ""))
         # pygit2 passes on neither the class nor the code of libgit2's errors.
@@ -148,7 +148,7 @@ class Peer:
 
 
 class Exchange(pygit2.RemoteCallbacks):
-    """The answers to libgit2's questions during one exchange.
+    """The callbacks for libgit2 during one exchange.
 
     `rejections` are the reasons why the remote rejected pushed refs, by their names.
     """
@@ -159,14 +159,14 @@ class Exchange(pygit2.RemoteCallbacks):
         self.message = ""
         self._peer = peer
         self._progress = progress
-        self._until = time.monotonic() + peer.seconds
-        self._offers = self._keys()
+        self._deadline = time.monotonic() + peer.seconds
+        self._offers = self._iterate_keys()
         self._has_shown_login = False
 
     def credentials(
         self, url: str, username_from_url: str | None, allowed_types: CredentialType
     ) -> pygit2.Username | pygit2.UserPass | pygit2.Keypair:
-        self._check()
+        self._check_deadline()
         user = username_from_url or self._peer.address.user or _SSH_USER
         if self._peer.address.transport is Transport.SSH:
             if allowed_types & CredentialType.SSH_KEY:
@@ -195,35 +195,35 @@ class Exchange(pygit2.RemoteCallbacks):
         return True
 
     def sideband_progress(self, string: str) -> None:
-        self._check()
+        self._check_deadline()
         self.message = (self.message + string)[-4_000:]
 
     def transfer_progress(self, stats: TransferProgress) -> None:
-        self._check()
+        self._check_deadline()
         if stats.received_bytes > self._peer.fetch_bytes:
             raise RemoteTooLarge(self._peer.name, self._peer.fetch_bytes)
         self._report(stats.indexed_objects, stats.total_objects)
 
     def push_transfer_progress(self, objects_pushed: int, total_objects: int, bytes_pushed: int) -> None:
-        self._check()
+        self._check_deadline()
         self._report(objects_pushed, total_objects)
 
     def push_update_reference(self, refname: str, message: str | None) -> None:
         if message is not None:
             self.rejections[refname] = message
 
-    def _report(self, done: int, total: int) -> None:
+    def _report(self, completed: int, total: int) -> None:
         if self._progress is not None and total:
-            self._progress(done, total, None)
+            self._progress(completed, total, None)
 
-    def _check(self) -> None:
-        if time.monotonic() > self._until:
+    def _check_deadline(self) -> None:
+        if time.monotonic() > self._deadline:
             raise RemoteTooSlow(self._peer.name, self._peer.seconds)
 
     def _denied_error(self, reason: str) -> RemoteDenied:
         return RemoteDenied(self._peer.name, reason, _suggest_credentials(self._peer.address))
 
-    def _keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
+    def _iterate_keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
         """Yield the keys to offer over SSH, each once, so that a remote that refuses ends the loop."""
         if self._peer.has_agent:
             yield pygit2.KeypairFromAgent

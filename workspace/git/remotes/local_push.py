@@ -1,7 +1,8 @@
 """A push to a repository in a folder, with the compare-and-swap that libgit2 leaves out there.
 
 libgit2 sets the ref of such a repository unconditionally, and would remove commits pushed by another client
-in between. So the objects go there under a ref of their own, and then the branch is moved from where it was.
+in between. So the objects are pushed to a temporary ref first. Then the branch is moved from its expected
+commit.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _PAUSE = 0.05
 
 
 class FolderPushRefused(Exception):
-    """A repository in a folder refuses a push; `reason` has the words of Git's own refusals."""
+    """A push that a repository in a folder refused; `reason` is worded like Git's own messages."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -39,8 +40,8 @@ def push_to_folder(
     """Push commits to branches of the repository in a folder; return the reasons for rejections, by branch.
 
     Raises:
-        FolderRefuses: the repository has rules that only Git can apply.
-        pygit2.GitError: it could not be read or written.
+        FolderPushRefused: the repository has rules that only Git can apply.
+        pygit2.GitError: the repository could not be read or written.
     """
     path = find_folder(url)
     if not path.is_dir():
@@ -49,24 +50,24 @@ def push_to_folder(
     _check_rules(theirs)
     before = {branch: _read_target(theirs, f"refs/heads/{branch}") for branch in wanted}
     refused: dict[str, str] = {}
-    moving: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     for branch, commit in wanted.items():
-        was = before[branch]
-        if was is not None and not _is_fast_forward(ours, commit, was):
+        old = before[branch]
+        if old is not None and not _is_fast_forward(ours, commit, old):
             refused[branch] = "non-fast-forward"
-        elif was != commit:
-            moving[branch] = commit
-    if not moving:
+        elif old != commit:
+            accepted[branch] = commit
+    if not accepted:
         return refused
     _remove_stale_refs(theirs)
-    begun = int(time.time())
-    incoming = {branch: f"{_INCOMING}{begun}-{secrets.token_hex(8)}" for branch in moving}
+    start_time = int(time.time())
+    incoming = {branch: f"{_INCOMING}{start_time}-{secrets.token_hex(8)}" for branch in accepted}
     try:
-        specs = [f"{commit}:{incoming[branch]}" for branch, commit in moving.items()]
+        specs = [f"{commit}:{incoming[branch]}" for branch, commit in accepted.items()]
         ours.remotes.create_anonymous(str(path)).push(specs, callbacks)
-        # Its objects were read before there were these.
+        # An earlier handle does not find the pushed objects.
         theirs = open_repository(path)
-        for branch, commit in moving.items():
+        for branch, commit in accepted.items():
             try:
                 _move_ref(theirs, f"refs/heads/{branch}", before[branch], commit)
             except FolderPushRefused as error:
@@ -85,8 +86,8 @@ def _is_fast_forward(ours: pygit2.Repository, commit: str, before: str) -> bool:
 def _remove_stale_refs(theirs: pygit2.Repository) -> None:
     """Remove temporary refs of pushes whose process died."""
     for name in theirs.listall_references():
-        begun = name.removeprefix(_INCOMING).partition("-")[0]
-        if name.startswith(_INCOMING) and begun.isdecimal() and int(begun) < time.time() - _LONGEST:
+        start_time = name.removeprefix(_INCOMING).partition("-")[0]
+        if name.startswith(_INCOMING) and start_time.isdecimal() and int(start_time) < time.time() - _LONGEST:
             with suppress(KeyError, OSError, pygit2.GitError):
                 theirs.references.delete(name)
 
@@ -119,7 +120,7 @@ def _move_ref(theirs: pygit2.Repository, name: str, before: str | None, commit: 
                 theirs.lookup_reference(name).set_target(commit, "push")
             return
         except (ValueError, OSError, pygit2.GitError):
-            # Another program holds its lock or has moved it; the next check detects which.
+            # Another program holds the lock of the ref, or has moved it; the next check shows a move.
             if attempt == _ATTEMPTS - 1:
                 if Path(theirs.path, f"{name}.lock").exists():
                     raise FolderPushRefused(f"another program holds its {name}.lock") from None

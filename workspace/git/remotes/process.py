@@ -2,7 +2,7 @@
 
 libgit2's network calls cannot be cancelled, and an SSH handshake restarts when its time is up. A thread would
 hold its socket, and could still push or move a ref after its failure had been reported. The process reports
-its progress and is killed at its deadline, which a `ProcessPoolExecutor` cannot do.
+progress and is killed at its deadline, which a `ProcessPoolExecutor` cannot do.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from workspace.git.repository import open_repository
 from workspace.git.store import sync_written_objects
 
 _GRACE = 1.0
-"""Seconds for the process to end an exchange by itself, before it is ended."""
+"""Seconds for the process to end an exchange by itself, before it is killed."""
 
 _PATIENCE = 60.0
-"""Seconds for a new process to begin."""
+"""Seconds for a new process to start."""
 
 _PAUSE = 0.1
 """Seconds between two reports of progress."""
@@ -40,7 +40,7 @@ Call = Callable[[pygit2.Repository, Peer, Exchange], T]
 
 
 class _ExchangeStarted(NamedTuple):
-    """The process has started, and the exchange begins."""
+    """The message of the process that an exchange begins."""
 
 
 class _ProgressReport(NamedTuple):
@@ -59,8 +59,8 @@ class _Done(NamedTuple):
 class RemoteProcess:
     """A process for the exchanges of one repository, from its first exchange to `end`.
 
-    With `durable`, what it writes is synced to disk. One whose exchange has failed is ended at once, and the
-    next exchange has another: no socket, no thread and no object outlives a failure.
+    With `durable`, its writes are synced to disk. A process whose exchange has failed is killed at once, and
+    the next exchange starts another one. So no socket, no thread and no object outlives a failure.
     """
 
     def __init__(self, repository: Path, *, durable: bool) -> None:
@@ -69,10 +69,10 @@ class RemoteProcess:
         self._child: _Child | None = None
 
     def run(self, peer: Peer, call: Call[T], progress: Progress | None = None) -> T:
-        """Return what a call returns, in the time that the peer may take.
+        """Run a call in the process and return its result, within the time limit of the peer.
 
         Raises:
-            RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable.
+            RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable: the call failed.
             OSError: the system cannot start another process.
         """
         try:
@@ -98,9 +98,9 @@ class RemoteProcess:
 class _Child:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.pipe, end = context.Pipe()
-        self._process = context.Process(target=_serve, args=(end,), daemon=True)
-        with end:
+        self.pipe, child_pipe = context.Pipe()
+        self._process = context.Process(target=_serve, args=(child_pipe,), daemon=True)
+        with child_pipe:
             try:
                 start_process(self._process)
             except BaseException:
@@ -116,11 +116,11 @@ class _Child:
 
 def _receive_result(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | None) -> Any:
     pipe.send((peer, call))
-    until = time.monotonic() + _PATIENCE
-    while pipe.poll(max(0.0, until - time.monotonic())):
+    deadline = time.monotonic() + _PATIENCE
+    while pipe.poll(max(0.0, deadline - time.monotonic())):
         match pipe.recv():
             case _ExchangeStarted():
-                until = time.monotonic() + peer.seconds + _GRACE
+                deadline = time.monotonic() + peer.seconds + _GRACE
             case _ProgressReport(done, total):
                 if progress is not None:
                     progress(done, total, None)
@@ -133,7 +133,7 @@ def _receive_result(pipe: Connection, peer: Peer, call: Call[T], progress: Progr
 
 def _serve(pipe: Connection) -> None:
     configure_child()
-    with suppress(EOFError):  # the parent has all that it wanted
+    with suppress(EOFError):  # the parent has closed the pipe
         path, durable = pipe.recv()
         with sync_written_objects(durable):
             while True:
@@ -143,9 +143,9 @@ def _serve(pipe: Connection) -> None:
 
 
 def _run_call(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> _Done | _Failed:
-    silence = round(min(peer.answer_seconds, peer.seconds) * 1000)
-    pygit2.settings.server_connect_timeout = silence
-    pygit2.settings.server_timeout = silence
+    timeout_ms = round(min(peer.answer_seconds, peer.seconds) * 1000)
+    pygit2.settings.server_connect_timeout = timeout_ms
+    pygit2.settings.server_timeout = timeout_ms
     try:
         return _Done(call(open_repository(path), peer, Exchange(peer, reports)))
     except WorkspaceError as error:

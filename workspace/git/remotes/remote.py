@@ -1,7 +1,7 @@
 """The remotes of a repository: listing their branches, fetching and pushing.
 
-Refspecs are ours, never those of Git's settings, and nothing is forced on a remote. libgit2 gives each object
-of a pack the id of its bytes, so a remote cannot return other bytes for a requested id.
+The refspecs of Git's settings are never used, and nothing is forced on a remote. libgit2 computes the id of
+each object of a pack from its bytes, so a remote cannot return other bytes for a requested id.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_AHEAD = ("non-fastforwardable", "contains commits that are not present loca
 
 
 class PushRejected(WorkspaceError):
-    """The remote rejected a push; `reason` is its message, in one line."""
+    """A push that the remote rejected; `reason` is its message, in one line."""
 
     code: ClassVar[str] = "PUSH_REJECTED"
 
@@ -46,7 +46,7 @@ class PushRejected(WorkspaceError):
 
 
 class RemoteMoved(PushRejected):
-    """The branch of the remote has commits that ours lacks. Nothing was forced."""
+    """A rejection because the remote branch has commits that ours lacks; nothing was forced."""
 
     code: ClassVar[str] = "REMOTE_MOVED"
 
@@ -58,7 +58,7 @@ class RemoteMoved(PushRejected):
 class BranchSelection(NamedTuple):
     """A selection of a remote's branches: some names, and up to 5,000 that match a regular expression.
 
-    The commits of `known`, by branch, exist here already, and are not fetched again.
+    `known` maps branches to commits that exist locally; these are not fetched again.
     """
 
     names: Sequence[str]
@@ -67,10 +67,10 @@ class BranchSelection(NamedTuple):
 
     def select(self, heads: Mapping[str, str]) -> dict[str, str]:
         """Return the commits of the selected branches that the remote has, by branch."""
-        found = {name: heads[name] for name in self.names if name in heads}
-        fits = re.compile(self.pattern)
-        others = sorted(name for name in heads if name not in found and fits.fullmatch(name))
-        return found | {name: heads[name] for name in others[:_MOST_BRANCHES]}
+        selected = {name: heads[name] for name in self.names if name in heads}
+        matcher = re.compile(self.pattern)
+        others = sorted(name for name in heads if name not in selected and matcher.fullmatch(name))
+        return selected | {name: heads[name] for name in others[:_MOST_BRANCHES]}
 
 
 class GitRemotes:
@@ -94,25 +94,25 @@ class GitRemotes:
     def address(self, url: str) -> RemoteUrl:
         """Return the address of a URL, with `url.<base>.insteadOf` applied. Raises UnsupportedRemote.
 
-        A folder's counts from the work tree, as Git counts it.
+        A relative path is resolved against the work tree, as in Git.
         """
         try:
-            written = self._repo.remotes.create_anonymous(url).url or ""
+            expanded_url = self._repo.remotes.create_anonymous(url).url or ""
         except (ValueError, pygit2.GitError):
-            written = url
-        address = parse_remote_url(written)
+            expanded_url = url
+        address = parse_remote_url(expanded_url)
         if address.transport is not Transport.FILE or address.url.startswith("file://"):
             return address
-        home = Path(self._repo.workdir or self._repo.path)
-        return RemoteUrl(Transport.FILE, str(home / Path(address.url).expanduser()))
+        base = Path(self._repo.workdir or self._repo.path)
+        return RemoteUrl(Transport.FILE, str(base / Path(address.url).expanduser()))
 
     def commit_at(self, ref: str) -> str | None:
         """Return the commit of a local ref, read again; None if the ref does not exist."""
         try:
-            found = self._repo.lookup_reference(ref).resolve()
+            reference = self._repo.lookup_reference(ref).resolve()
         except (KeyError, ValueError, pygit2.GitError):
             return None
-        return str(found.target)
+        return str(reference.target)
 
     def set_ref(self, ref: str, commit: str | None, *, expected: str | None) -> bool:
         """Move or remove (None) a local ref; return False if it is not at `expected`."""
@@ -123,29 +123,29 @@ class GitRemotes:
             elif expected is None:
                 self._repo.create_reference_direct(ref, pygit2.Oid(hex=commit), False, _MESSAGE)
             else:
-                found = self._repo.lookup_reference(ref)
-                if str(found.target) != expected:
+                reference = self._repo.lookup_reference(ref)
+                if str(reference.target) != expected:
                     return False
-                found.set_target(commit, _MESSAGE)
+                reference.set_target(commit, _MESSAGE)
         except (KeyError, ValueError, OSError, pygit2.GitError):
             return self.commit_at(ref) == commit
         return True
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Return the commits of local refs with a prefix, by the rest of their names."""
-        found: dict[str, str] = {}
+        commits: dict[str, str] = {}
         for name in self._repo.listall_references():
             commit = self.commit_at(name) if name.startswith(prefix) else None
             if commit is not None:
-                found[name.removeprefix(prefix)] = commit
-        return found
+                commits[name.removeprefix(prefix)] = commit
+        return commits
 
     def list_branches(self, peer: Peer, wanted: BranchSelection) -> dict[str, str]:
         """Return the commits of the selected branches that a remote has, read from the remote.
 
         Raises the errors of `RemoteProcess.run`.
         """
-        return self._process.run(peer, partial(_list, wanted=wanted))
+        return self._process.run(peer, partial(_list_branches, wanted=wanted))
 
     def fetch(
         self, peer: Peer, wanted: BranchSelection, into: str, progress: Progress | None = None
@@ -159,9 +159,9 @@ class GitRemotes:
     def push(
         self, peer: Peer, wanted: Mapping[str, str], progress: Progress | None = None
     ) -> dict[str, PushRejected]:
-        """Push commits to branches in one exchange; return why some were rejected, by branch.
+        """Push commits to branches in one exchange; return the rejections, by branch.
 
-        Nothing is ever forced: the remote's own commits must go on in ours, else it is RemoteMoved. libgit2
+        Nothing is forced: our commits must descend from the remote's, else the error is RemoteMoved. libgit2
         then reverts the whole push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
         """
         rejections, message = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
@@ -183,7 +183,7 @@ def _make_rejection(remote: str, reason: str, message: str) -> PushRejected:
 # The functions below run in the child process that connects to the remote.
 
 
-def _list(
+def _list_branches(
     repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: BranchSelection
 ) -> dict[str, str]:
     return wanted.select(_list_heads(_connect(repo, peer, exchange)))
@@ -194,10 +194,10 @@ def _fetch(
 ) -> dict[str, str]:
     for attempt in range(_ATTEMPTS):
         remote = _connect(repo, peer, exchange)
-        found = wanted.select(_list_heads(remote))
+        selected = wanted.select(_list_heads(remote))
         specs = [
             f"+{_HEADS}{branch}:{into}{branch}"
-            for branch, commit in found.items()
+            for branch, commit in selected.items()
             if wanted.known.get(branch) != commit
         ]
         try:
@@ -205,33 +205,34 @@ def _fetch(
                 remote.fetch(specs, _MESSAGE, exchange, proxy=True)
             break
         except (OSError, pygit2.GitError) as error:
-            # `git pack-refs` removes folders of refs that are empty, also one that was just made.
+            # `git pack-refs` removes empty folders of refs, even one that was just created.
             if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
     if parse_remote_url(remote.url or "").password is not None:
         # `insteadOf` has put a password into the URL, and libgit2 writes the URL to FETCH_HEAD.
         Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)
-    return found
+    return selected
 
 
 def _push(
     repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """Return why the remote rejected branches, and its other messages."""
+    """Push commits; return the reasons of the remote for rejections, by branch, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
             return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.message
-        # The very commits, whatever the branches are at by now.
+        # The refspecs name commits, because the local branches may have moved.
         specs = [f"{commit}:{_HEADS}{branch}" for branch, commit in wanted.items()]
         _open_remote(repo, peer).push(specs, exchange, proxy=True)
     except FolderPushRefused as error:
         return dict.fromkeys(wanted, error.reason), exchange.message
     except pygit2.GitError as error:
         # libgit2 checks before it sends anything; pygit2 does not return the error code.
-        if not any(words in str(error) for words in _NOT_AHEAD):
+        if not any(phrase in str(error) for phrase in _NOT_AHEAD):
             raise
         return dict.fromkeys(wanted, "non-fast-forward"), exchange.message
-    return {name.removeprefix(_HEADS): why for name, why in exchange.rejections.items()}, exchange.message
+    reasons = {name.removeprefix(_HEADS): reason for name, reason in exchange.rejections.items()}
+    return reasons, exchange.message
 
 
 def _connect(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:

@@ -28,7 +28,7 @@ class Transport(StrEnum):
 
 
 class UnsupportedRemote(WorkspaceError):
-    """A remote's URL is invalid, or its transport is not supported."""
+    """A remote with an invalid URL, or with an unsupported transport."""
 
     code: ClassVar[str] = "UNSUPPORTED_REMOTE"
 
@@ -45,7 +45,7 @@ class UnsupportedRemote(WorkspaceError):
 class RemoteUrl:
     """The address of a remote. `url` has no password: that is a field of its own, and is never printed.
 
-    `host` is in lower case, with no port, and "" for a folder; `user` is the one that the URL names.
+    `host` is in lower case, without a port, and "" for a folder. `user` is the user name in the URL.
     """
 
     transport: Transport
@@ -56,7 +56,7 @@ class RemoteUrl:
 
     @property
     def is_private(self) -> bool:
-        """Return True if data that is sent there cannot be read in transit, so that a token may be sent."""
+        """Return True if data cannot be read in transit, so that a token may be sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def format_redacted(self) -> str:
@@ -111,7 +111,7 @@ _MIN_TOKEN_LENGTH = 20  # user names are shorter, tokens are at least as long
 
 
 def _strip_secrets(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
-    """Return the URL without its secrets; SSH needs the user's name there."""
+    """Return the URL without its secrets; a URL for SSH retains the user name."""
     host_part = f"[{host}]" if ":" in host else host
     user = f"{parts.username}@" if transport is Transport.SSH and parts.username else ""
     return parts._replace(

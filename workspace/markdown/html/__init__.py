@@ -1,6 +1,6 @@
-"""Markdown as HTML: CommonMark with what GitHub adds. `workspace.rendering` sanitizes it.
+"""Markdown as HTML: CommonMark with GitHub's extensions. `workspace.rendering` sanitizes the HTML.
 
-page.py    a text that was read for a page
-reader.py  read a text for a page
-writer.py  write a page as HTML by markdown-it-py's renderer, with rules of our own where a page differs
+page.py    a parsed text of a page
+reader.py  the parser of a text for a page
+writer.py  the HTML of a page, from markdown-it-py's renderer with rules of Docyard
 """

@@ -1,4 +1,4 @@
-"""A text that was read for a page: what the reader gives to the writer."""
+"""A parsed text of a page, which the reader returns and the writer renders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Features(NamedTuple):
-    """Extensions of GitHub's Markdown to read; `breaks` makes a line break of each line end."""
+    """The extensions of GitHub's Markdown to read; with `breaks`, each line end is a line break."""
 
     wiki: bool = False
     math: bool = False
@@ -18,7 +18,7 @@ class Features(NamedTuple):
 
 
 class ParsedPage(NamedTuple):
-    """Hold a text that was read; `is_cut` is True if blocks behind the limit are missing."""
+    """A parsed text; `is_cut` is True if blocks beyond the limit are missing."""
 
     tokens: list[Token]
     parser: MarkdownIt

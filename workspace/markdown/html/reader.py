@@ -1,17 +1,15 @@
-"""Read a text for a page: blocks, GitHub's extensions of blocks, and inline Markdown, within bounds.
+"""The parser of a text for a page: blocks, GitHub's extensions of blocks, and inline Markdown, within limits.
 
 GitHub extends blocks by alerts and task lists. Headings are read without their anchors.
 
-Find bare addresses in a text (GFM 0.29 §6.9) with linkify-it-py.
+linkify-it-py finds bare addresses in a text (GFM 0.29 §6.9). `mdit_py_plugins.gfm_autolink` is not used: it
+takes minutes for a text of 90,000 colons, and finds no address in quotes.
 
-`mdit_py_plugins.gfm_autolink` takes minutes for a text of 90,000 colons, and finds no address in quotes.
+Formulas are `$x$` within a line of text, and `$$x$$` for a separate formula. The rules of
+`mdit_py_plugins.dollarmath` are not used. They find no formula at the beginning of a text that ends in a
+digit, and their formulas extend into other list items. They also take quadratic time for many formulas.
 
-Read formulas: `$x$` within a line of text, `$$x$$` for a separate one.
-
-The rules of `mdit_py_plugins.dollarmath` find no formula at the beginning of a text that ends in a digit, run
-on into other list items, and take time that grows with the square of their number.
-
-Wiki links: `[[Page]]`, `[[Page#Heading|text]]`.
+Wiki links are `[[Page]]` and `[[Page#Heading|text]]`.
 """
 
 from __future__ import annotations
@@ -36,20 +34,18 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-"""The kinds of alerts, and their titles."""
-
-
 _ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
 
-# The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.tasks` reads it.
+# The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.document.tasks` reads it.
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 
 
 def add_to_blocks(tokens: list[Token]) -> None:
-    """Mark alerts and tasks, and take their marks and the anchors of headings off the text.
+    """Mark alerts and tasks, and remove their marks and the anchors of headings from the text.
 
-    In its `meta` a quotation that is an alert has `alert`, a list item that is a task `done`. The library's
-    own rules for both read what follows the mark as blocks: a page would have headings without addresses.
+    The `meta` of an alert's quotation has `alert`; the `meta` of a task's list item has `done`. The
+    library's own rules read the text after the mark as blocks, so a page would have headings without
+    addresses.
     """
     lists: list[Token] = []
     for position, token in enumerate(tokens):
@@ -72,7 +68,7 @@ def add_to_blocks(tokens: list[Token]) -> None:
 
 
 def _hide_lists_below(tokens: list[Token], position: int) -> None:
-    """Take the attribute lists of kramdown off the paragraph that begins on the line below a heading."""
+    """Remove the attribute lists of kramdown from a paragraph that begins on the line below a heading."""
     heading, paragraph = tokens[position], tokens[position + 3 : position + 6]
     if not paragraph or paragraph[0].type != "paragraph_open" or not heading.map or not paragraph[0].map:
         return
@@ -89,17 +85,17 @@ def _read_alert(tokens: list[Token], position: int) -> None:
     if tokens[position + 1].type != "paragraph_open":
         return
     inline = tokens[position + 2]
-    found = _ALERT.match(inline.content)
-    if found is None:
+    match = _ALERT.match(inline.content)
+    if match is None:
         return
-    rest = inline.content[found.end() :]
-    # A mark alone is text, as GitHub has it.
-    if not rest and tokens[position + 4].type == "blockquote_close":
+    text_below = inline.content[match.end() :]
+    # A mark without text below it is text, as on GitHub.
+    if not text_below and tokens[position + 4].type == "blockquote_close":
         return
-    inline.content = rest
-    if not rest:
+    inline.content = text_below
+    if not text_below:
         tokens[position + 1].hidden = tokens[position + 3].hidden = True
-    quotation, kind = tokens[position], found[1].lower()
+    quotation, kind = tokens[position], match[1].lower()
     quotation.meta["alert"] = kind
     quotation.attrSet("class", f"alert alert-{kind}")
     end = next(token for token in tokens[position:] if token.type == "blockquote_close" and not token.level)
@@ -110,11 +106,11 @@ def _read_task(tokens: list[Token], position: int) -> bool:
     if tokens[position + 1].type != "paragraph_open":
         return False
     inline = tokens[position + 2]
-    found = _BOX.match(inline.content)
-    if found is None:
+    match = _BOX.match(inline.content)
+    if match is None:
         return False
-    inline.content = inline.content[found.end() :]
-    tokens[position].meta["done"] = found[1] != " "
+    inline.content = inline.content[match.end() :]
+    tokens[position].meta["done"] = match[1] != " "
     tokens[position].attrSet("class", "task-list-item")
     return True
 
@@ -126,32 +122,32 @@ def _align(token: Token) -> None:
         token.attrSet("align", style.removeprefix("text-align:"))
 
 
-# At each of these marks all that follows without a space is read, which takes quadratic time.
+# The library reads all text up to a space after each of these marks, which takes quadratic time.
 _AUTOLINK_MARKS = ("://", "www.")
 _MAX_MARKS = 20
 _MAX_LENGTH = 4_000  # characters of an address that begins with `www.`
 
 
 def enable_autolinks(parser: MarkdownIt) -> None:
-    """Make links of `https://…`, `http://…`, `www.…` and `name@host` in the texts that a parser reads."""
+    """Enable links for `https://…`, `http://…`, `www.…` and `name@host` in a parser's texts."""
     from linkify_it import LinkifyIt
 
     class Linkify(LinkifyIt):  # type: ignore[misc]
         def pretest(self, text: str) -> bool:
-            """Return False for a text without addresses, ten times as fast as the library does."""
+            """Return False for a text without addresses, ten times as fast as the library."""
             text = text.lower()
             return any(mark in text for mark in (*_AUTOLINK_MARKS, "@")) and not _has_many_marks(text)
 
         def validate_www(self, text: str, position: int) -> int:
-            """Return how many characters after `www.` belong to the address, 0 if it is not an address."""
+            """Return the number of the address's characters after `www.`; 0 if the text is not an address."""
             prefix = "http://www."
-            found = self.match_at_start(prefix + text[position : position + _MAX_LENGTH])
-            return found.last_index - len(prefix) if found else 0
+            match = self.match_at_start(prefix + text[position : position + _MAX_LENGTH])
+            return match.last_index - len(prefix) if match else 0
 
         def normalize_www(self, match: Match) -> None:
             match.url = f"http://{match.url}"
 
-    # With fuzzy links any name with a dot would be an address, README.md one of Moldova.
+    # With fuzzy links, any name with a dot would be an address: README.md would be a host in Moldova.
     linkify = Linkify({"ftp:": None, "//": None}, {"fuzzy_link": False})
     linkify.add("www.", {"validate": linkify.validate_www, "normalize": linkify.normalize_www})
     parser.linkify = linkify
@@ -160,13 +156,13 @@ def enable_autolinks(parser: MarkdownIt) -> None:
 
 
 def _has_many_marks(text: str) -> bool:
-    """Return True if addresses are nested so often that none of them is read."""
+    """Return True if a text has too many nested addresses, so that none of them is read."""
     if sum(map(text.count, _AUTOLINK_MARKS)) <= _MAX_MARKS:
         return False
     return any(sum(map(run.count, _AUTOLINK_MARKS)) > _MAX_MARKS for run in text.split())
 
 
-# A dollar next to a space or before a digit is money.
+# A dollar sign next to a space or before a digit is an amount of money, not a formula.
 _FORMULA = re.compile(
     r"\$\$((?:[^$\\]|\\[\s\S]){1,2000})\$\$"
     r"|\$(?![\s$])((?:[^$\\\n]|\\.){1,1000})(?<!\s)\$(?![0-9$])"
@@ -177,61 +173,61 @@ def read_math(state: StateInline, silent: bool) -> bool:
     """Read a formula, as a rule of the inline parser."""
     if state.src[state.pos] != "$":
         return False
-    found = _FORMULA.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _FORMULA.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
         token = state.push("math", "", 0)
-        token.content = found[1] or found[2]
-        token.markup = "$$" if found[1] else "$"
-    state.pos = found.end()
+        token.content = match[1] or match[2]
+        token.markup = "$$" if match[1] else "$"
+    state.pos = match.end()
     return True
 
 
 WIKI_SCHEME = "docyard-wiki"
 """The scheme of the placeholder address of a wiki link until it is resolved."""
 
-# As `workspace.links.inline` reads them.
+# Wiki links in the form that `workspace.links.inline` reads.
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
 
 
 def read_wiki(state: StateInline, silent: bool) -> bool:
-    """Return the rule of the inline parser."""
+    """Read a wiki link, as a rule of the inline parser."""
     if not state.src.startswith(("[[", "![["), state.pos):
         return False
-    found = _WIKI.match(state.src, state.pos, state.posMax)
-    if found is None or state.linkLevel:
+    match = _WIKI.match(state.src, state.pos, state.posMax)
+    if match is None or state.linkLevel:
         return False
-    page = found[2].removesuffix("\\").strip(" ")
+    page = match[2].removesuffix("\\").strip(" ")
     if not page:
         return False
     if not silent:
         token = state.push("link_open", "a", 1)
         token.attrs = {"href": f"{WIKI_SCHEME}:{page}"}
         token = state.push("text", "", 0)
-        token.content = (found[3] or "").strip() or page
+        token.content = (match[3] or "").strip() or page
         state.push("link_close", "a", -1)
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
-# A page of more blocks than this would take seconds to make, and longer to look at.
+# A page of more blocks would take seconds to render, and more time to read.
 MAX_BLOCKS = 60_000
 
-# Inline rules take time that grows with the square of some texts: this bounds marks times characters, of one
-# text and of a page.
+# Inline rules take quadratic time for some texts. These limits bound the product of marks and characters, of
+# one text and of a page.
 _MAX_PRODUCT = 4_000_000
 _MAX_PRODUCTS = 40_000_000
 _MARKS = "[]<`*_$!~&"
 
 
 def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> ParsedPage:
-    """Read a text without front matter, inline Markdown included.
+    """Read the blocks and the inline Markdown of a text without front matter.
 
-    `definitions` are link definitions from elsewhere: the destination of each normalized label. Raises
-    LimitExceeded for a text of too many blocks.
+    `definitions` are further link definitions: the destination of each normalized label. Raises LimitExceeded
+    for a text of too many blocks.
     """
-    parser = _parser(features)
+    parser = _get_parser(features)
     references = {label: {"title": "", "href": href} for label, href in (definitions or {}).items()}
     env: dict[str, Any] = {"references": references}
     tokens = parser.parse(text, env)
@@ -239,7 +235,7 @@ def read_page(text: str, features: Features, definitions: Mapping[str, str] | No
 
 
 @cache
-def _parser(features: Features) -> MarkdownIt:
+def _get_parser(features: Features) -> MarkdownIt:
     from markdown_it.rules_core import text_join
     from mdit_py_plugins.footnote import footnote_plugin
 
@@ -254,10 +250,10 @@ def _parser(features: Features) -> MarkdownIt:
     parser.core.ruler.after("limit", "additions", lambda state: add_to_blocks(state.tokens))
     parser.core.ruler.at("inline", _read_inline)
     parser.core.ruler.enable("inline")
-    # Addresses are found in texts whose escapes and entities are read, and joined.
+    # The search for addresses needs texts whose escapes and entities are resolved and joined.
     parser.core.ruler.after("inline", "joined", text_join)
     enable_autolinks(parser)
-    # Destinations stay as they are written: which are safe is decided where they are resolved.
+    # Destinations stay unchanged, because the resolver of links decides which destinations are safe.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
@@ -266,7 +262,10 @@ def _parser(features: Features) -> MarkdownIt:
 
 
 def _limit_blocks(state: StateCore) -> None:
-    """Drop the blocks behind the limit, whole ones alone. Raises LimitExceeded if the first is too large."""
+    """Drop the blocks beyond the limit, without splitting a block.
+
+    Raises LimitExceeded if the first block is too large.
+    """
     tokens, end = state.tokens, MAX_BLOCKS
     if len(tokens) <= end:
         return
@@ -279,18 +278,18 @@ def _limit_blocks(state: StateCore) -> None:
 
 
 def _read_inline(state: StateCore) -> None:
-    """Read inline Markdown as the library's rule does, but for texts that would take too long."""
+    """Read inline Markdown as the library's rule does, except in texts that would take too long."""
     from markdown_it.token import Token
 
-    left = _MAX_PRODUCTS
+    remaining = _MAX_PRODUCTS
     for token in state.tokens:
         if token.type != "inline":
             continue
         token.children = []
         product = len(token.content) * sum(map(token.content.count, _MARKS))
-        if product > _MAX_PRODUCT or product > left:
+        if product > _MAX_PRODUCT or product > remaining:
             token.children.append(Token("text", "", 0, content=token.content))
             continue
         if product > 10_000:
-            left -= product
+            remaining -= product
         state.md.inline.parse(token.content, state.md, state.env, token.children)

@@ -1,8 +1,7 @@
-"""Write a page as HTML by markdown-it-py's renderer, with rules of our own where a page differs.
+"""The HTML of a page, from markdown-it-py's renderer with rules of Docyard.
 
-What comes out is not safe by itself: raw HTML is passed on, and addresses are what `Context` makes of them.
-
-Pass on raw HTML to the sanitizer, bounded, so that reading it takes no time of its own.
+The HTML is not safe by itself. It includes raw HTML, which the sanitizer must clean, and the addresses that
+`Context` returns. Raw HTML is limited, so that the sanitizer needs no extra time to read it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from workspace.markdown.html.page import ParsedPage
 
-# More tags could be nested so deeply that reading them takes the square of their number.
+# More tags could be nested so deeply that reading them takes quadratic time.
 MAX_TAGS = 5_000
 
 SHOWN = frozenset({
@@ -41,20 +40,21 @@ _DROPPED = (
     "video",
 )  # fmt: skip
 
-# Of these the tags are left out, and what they hold stays. All others are text, as in `run it on <path>`; so
-# are those that make text of all that follows them (`<script>`, `<textarea>`; GFM 0.29 §6.11, "Disallowed Raw
-# HTML"), and those of SVG and MathML, in which the rules of HTML change. Shown as text they hide nothing.
+# The tags of dropped elements are removed, and their content stays. All unknown tags are shown as text, as in
+# `run it on <path>`. They include tags that turn the text after them into raw text (`<script>`, `<textarea>`;
+# GFM 0.29 §6.11, "Disallowed Raw HTML"), and the tags of SVG and MathML, which change the rules of HTML. A
+# tag that is shown as text hides nothing.
 _KNOWN = "|".join(sorted({*SHOWN, *_DROPPED}))
 _UNKNOWN_TAG = re.compile(rf"<(?=/?[A-Za-z])(?!/?(?:{_KNOWN})(?:[\s/>]|\Z))", re.IGNORECASE)
 
-# If the sanitizer left these out, a browser would move the elements next to them.
+# If the sanitizer removed these tags, a browser would move the elements next to them.
 _DROPPED_TAG = re.compile(
     rf"</?(?:{'|'.join(_DROPPED)})(?:[\s/](?:[^<>\"']|\"[^\"]{{0,4000}}\"|'[^']{{0,4000}}'){{0,4000}})?>",
     re.IGNORECASE,
 )
 
-# HTML §13.2.4.3: such a tag that is not closed is opened again in each paragraph, unless three of the same
-# name and attributes are open. Without attributes all of one name are the same.
+# HTML §13.2.4.3: each paragraph opens an unclosed formatting tag again, unless three tags of the same name
+# and attributes are open. Without attributes, all tags of one name are equal.
 _FORMATTING = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])[^>]*(?:>|\Z)", re.IGNORECASE
 )
@@ -63,23 +63,23 @@ _TAG = re.compile(r"<[A-Za-z/]")
 
 
 def filter_raw_html(html: str) -> str:
-    """Return raw HTML without what could swallow the rest of the page, or multiply in it."""
+    """Return raw HTML without tags that could hide the rest of the page, or be repeated in it."""
     if "<" not in html:
         return html
     return _FORMATTING.sub(r"<\1>", _DROPPED_TAG.sub("", _UNKNOWN_TAG.sub("&lt;", html)))
 
 
 def count_tags(html: str) -> int:
-    """Return how many tags it has, at most."""
+    """Return an upper bound for the number of tags in raw HTML."""
     return len(_TAG.findall(html))
 
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
 
-# More names of one place are no names that a person gave it.
+# A person does not give one heading more names.
 _MAX_ALIASES = 20
 
-# A tag that has an address, or a checkbox. The sanitizer removes the address of a longer one.
+# A tag that has an address, or a checkbox. The sanitizer removes the address of a longer tag.
 _RAW_TAG = re.compile(
     r"<(?:(/a)\b[^>]{0,100}|(a|img|input)(?=[\s/])((?:[^<>\"']|\"[^\"]{0,4000}\"|'[^']{0,4000}'){0,4000}))>",
     re.IGNORECASE,
@@ -89,7 +89,7 @@ _RAW_ATTRIBUTE = re.compile(r"([^\s\"'<>/=]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'
 
 
 class Mark(NamedTuple):
-    """Name a heading: its id, the further names of its place, and what it is called."""
+    """The names of a heading: its id, the other names of its position, and its label."""
 
     id: str
     aliases: tuple[str, ...]
@@ -97,7 +97,7 @@ class Mark(NamedTuple):
 
 
 class Context(Protocol):
-    """Decide what depends on the document or on the page around the text. Lines count from 0 in the text."""
+    """The decisions that depend on the document or the page around a text. Lines count from 0 in the text."""
 
     @property
     def has_ids(self) -> bool:
@@ -110,7 +110,7 @@ class Context(Protocol):
         ...
 
     def mark(self, line: int) -> Mark | None:
-        """Return the names of the heading on a line, None if it has none."""
+        """Return the names of the heading on a line; None if it has no names."""
         ...
 
     def is_dropped(self, line: int) -> bool:
@@ -118,15 +118,15 @@ class Context(Protocol):
         ...
 
     def open_link(self, attributes: dict[str, str]) -> str:
-        """Return the tag that begins a link, whose `href` is as its author wrote it."""
+        """Return the start tag of a link; its `href` in `attributes` is unresolved."""
         ...
 
     def close_link(self) -> str:
-        """Return the tag that ends a link."""
+        """Return the end tag of a link."""
         ...
 
     def image(self, attributes: dict[str, str]) -> str:
-        """Return an image, whose `src` is as its author wrote it."""
+        """Return an image as HTML; its `src` in `attributes` is unresolved."""
         ...
 
     def formula(self, source: str, *, is_block: bool) -> str:
@@ -135,14 +135,14 @@ class Context(Protocol):
 
 
 class WrittenHtml(NamedTuple):
-    """HTML, and a flag for raw HTML that became text because there was too much of it."""
+    """The HTML of a page; `is_plain` is True if some raw HTML became text, because the page has too much."""
 
     html: str
     is_plain: bool
 
 
 class _State:
-    """Keep what the rules of one page have in common."""
+    """The state that the rules of one page share."""
 
     def __init__(self, context: Context, *, has_math: bool) -> None:
         self.context, self.has_math = context, has_math
@@ -151,7 +151,7 @@ class _State:
 
 
 class _Call(NamedTuple):
-    """Point a rule to its token: the arguments that the renderer calls it with."""
+    """The arguments with which the renderer calls a rule, and the token of the rule."""
 
     renderer: RendererHTML
     tokens: Sequence[Token]
@@ -173,34 +173,34 @@ class _Call(NamedTuple):
         return self.state.context
 
     def default(self) -> str:
-        """Write the token as the library does."""
+        """Return the token as the library renders it."""
         return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
 
 
 def write_html(page: ParsedPage, context: Context) -> WrittenHtml:
-    """Write a page as HTML."""
+    """Return a page as HTML."""
     state = _State(context, has_math=page.features.math)
     html = page.parser.renderer.render(
-        _visible_tokens(page.tokens, context), page.parser.options, {"state": state}
+        _select_visible_tokens(page.tokens, context), page.parser.options, {"state": state}
     )
     return WrittenHtml(str(html), state.tags > MAX_TAGS)
 
 
-def _visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
+def _select_visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
     """Return the tokens without the blocks that are not shown."""
-    shown: list[Token] = []
+    visible: list[Token] = []
     skipped_to = -1
     for position, token in enumerate(tokens):
         is_top = token.type in ("paragraph_open", "html_block") and not token.level
         if is_top and token.map and context.is_dropped(token.map[0]):
             skipped_to = position + (2 if token.nesting else 0)
         if position > skipped_to:
-            shown.append(token)
-    return shown
+            visible.append(token)
+    return visible
 
 
 def add_render_rules(parser: MarkdownIt) -> None:
-    """Return a parser the rules by which its renderer writes a page."""
+    """Add the rules by which a renderer writes a page to its parser."""
 
     def add(name: str, rule: Callable[[_Call], str]) -> None:
         parser.add_render_rule(name, lambda *arguments: rule(_Call(*arguments)))
@@ -210,12 +210,12 @@ def add_render_rules(parser: MarkdownIt) -> None:
 
 
 def write_checkbox(*, is_done: bool) -> str:
-    """Write a task's box. It needs words of its own for a screen reader."""
+    """Return a task's box as HTML, with a label for screen readers."""
     checked, label = (' checked=""', "Done") if is_done else ("", "To do")
     return f'<input type="checkbox" disabled=""{checked} aria-label="{label}">'
 
 
-def _heading_open(call: _Call) -> str:
+def _write_heading_open(call: _Call) -> str:
     token = call.token
     mark = call.state.mark = call.context.mark(token.map[0]) if token.map else None
     if mark is None:
@@ -224,7 +224,7 @@ def _heading_open(call: _Call) -> str:
     return f'<{token.tag} id="{escape(mark.id)}">{"".join(aliases)}'
 
 
-def _heading_close(call: _Call) -> str:
+def _write_heading_close(call: _Call) -> str:
     end, mark = call.default(), call.state.mark
     if mark is None:
         return end
@@ -232,46 +232,46 @@ def _heading_close(call: _Call) -> str:
     return f' <a class="anchor" href="#{href}" aria-label="Link to {label}"></a>{end}'
 
 
-def _blockquote_open(call: _Call) -> str:
+def _write_blockquote_open(call: _Call) -> str:
     begin, kind = call.default(), call.token.meta.get("alert")
     return f'{begin}<p class="alert-title">{ALERTS[kind]}</p>\n' if kind else begin
 
 
-def _list_item_open(call: _Call) -> str:
+def _write_list_item_open(call: _Call) -> str:
     begin, is_done = call.default(), call.token.meta.get("done")
     return begin if is_done is None else f"{begin}{write_checkbox(is_done=is_done)} "
 
 
-def _fence(call: _Call) -> str:
+def _write_fence(call: _Call) -> str:
     token, context = call.token, call.context
     language = (token.info.split() or [""])[0].lower()
     if language == "mermaid" and context.has_mermaid:
         return f'<pre class="mermaid">{escape(token.content)}</pre>\n'
     if language == "math" and call.state.has_math:
         return context.formula(token.content, is_block=True)
-    known = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
-    return f"<pre><code{known}>{escape(token.content)}</code></pre>\n"
+    class_attribute = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
+    return f"<pre><code{class_attribute}>{escape(token.content)}</code></pre>\n"
 
 
-def _math(call: _Call) -> str:
+def _write_math(call: _Call) -> str:
     token = call.token
     return call.context.formula(token.content, is_block=token.markup == "$$")
 
 
-def _raw_html(call: _Call) -> str:
-    """Pass on raw HTML, its links and images resolved; as text, once a page has too much of it."""
+def _write_raw_html(call: _Call) -> str:
+    """Return raw HTML with its links and images resolved; as text if the page has too much raw HTML."""
     html, context = call.token.content, call.context
     call.state.tags += count_tags(html)
     if call.state.tags > MAX_TAGS:
         return escape(html)
 
-    def resolved(found: re.Match[str]) -> str:
-        if found[1]:
+    def resolve_tag(tag: re.Match[str]) -> str:
+        if tag[1]:
             return context.close_link()
         attributes: dict[str, str] = {}
-        for name, *values in _RAW_ATTRIBUTE.findall(found[3]):
+        for name, *values in _RAW_ATTRIBUTE.findall(tag[3]):
             attributes.setdefault(name.lower(), unescape("".join(values)))
-        match found[2].lower():
+        match tag[2].lower():
             case "a":
                 return context.open_link(attributes)
             case "img":
@@ -279,67 +279,67 @@ def _raw_html(call: _Call) -> str:
             case _:
                 return write_checkbox(is_done="checked" in attributes)
 
-    return _RAW_TAG.sub(resolved, filter_raw_html(html))
+    return _RAW_TAG.sub(resolve_tag, filter_raw_html(html))
 
 
-def _link_open(call: _Call) -> str:
+def _write_link_open(call: _Call) -> str:
     return call.context.open_link({name: str(value) for name, value in call.token.attrItems()})
 
 
-def _link_close(call: _Call) -> str:
+def _write_link_close(call: _Call) -> str:
     return call.context.close_link()
 
 
-def _image(call: _Call) -> str:
+def _write_image(call: _Call) -> str:
     attributes = {name: str(value) for name, value in call.token.attrItems()}
     words = call.renderer.renderInlineAsText(call.token.children, call.options, call.env)
     return call.context.image(attributes | {"alt": words})
 
 
-def _footnote_ref(call: _Call) -> str:
+def _write_footnote_ref(call: _Call) -> str:
     token = call.token
     number = int(token.meta["id"]) + 1
     if not call.context.has_ids:
         return f'<sup><a aria-label="Footnote {number}">{number}</a></sup>'
-    target, own = encode_fragment(f"fn-{token.meta['label']}"), _reference(token)
+    target, own_id = encode_fragment(f"fn-{token.meta['label']}"), _make_reference_id(token)
     return (
-        f'<sup><a class="footnote-ref" id="{escape(own)}" href="#{escape(target)}"'
+        f'<sup><a class="footnote-ref" id="{escape(own_id)}" href="#{escape(target)}"'
         f' aria-label="Footnote {number}">{number}</a></sup>'
     )
 
 
-def _footnote_block_open(call: _Call) -> str:
+def _write_footnote_block_open(call: _Call) -> str:
     return '<section class="footnotes">\n<ol>\n'
 
 
-def _footnote_open(call: _Call) -> str:
+def _write_footnote_open(call: _Call) -> str:
     name = escape(str(call.token.meta["label"]))
     return f'<li id="fn-{name}"><a id="user-content-fn-{name}"></a>'
 
 
-def _footnote_anchor(call: _Call) -> str:
+def _write_footnote_anchor(call: _Call) -> str:
     if not call.context.has_ids:
         return ' <a aria-label="Back to the text">↩</a>'
-    href = escape(encode_fragment(_reference(call.token)))
+    href = escape(encode_fragment(_make_reference_id(call.token)))
     return f' <a class="footnote-backref" href="#{href}" aria-label="Back to the text">↩</a>'
 
 
 _RULES = {
-    "heading_open": _heading_open,
-    "heading_close": _heading_close,
-    "blockquote_open": _blockquote_open,
-    "list_item_open": _list_item_open,
-    "fence": _fence,
-    "html_block": _raw_html,
-    "html_inline": _raw_html,
-    "link_open": _link_open,
-    "link_close": _link_close,
-    "image": _image,
-    "math": _math,
-    "footnote_ref": _footnote_ref,
-    "footnote_block_open": _footnote_block_open,
-    "footnote_open": _footnote_open,
-    "footnote_anchor": _footnote_anchor,
+    "heading_open": _write_heading_open,
+    "heading_close": _write_heading_close,
+    "blockquote_open": _write_blockquote_open,
+    "list_item_open": _write_list_item_open,
+    "fence": _write_fence,
+    "html_block": _write_raw_html,
+    "html_inline": _write_raw_html,
+    "link_open": _write_link_open,
+    "link_close": _write_link_close,
+    "image": _write_image,
+    "math": _write_math,
+    "footnote_ref": _write_footnote_ref,
+    "footnote_block_open": _write_footnote_block_open,
+    "footnote_open": _write_footnote_open,
+    "footnote_anchor": _write_footnote_anchor,
 }
 
 
@@ -348,8 +348,8 @@ def encode_fragment(name: str) -> str:
     return quote(name, safe="/-._~!$&'(*)+,;=:@")
 
 
-def _reference(token: Token) -> str:
-    """Return the name of a place that refers to a footnote: the first of them, or one that is numbered."""
+def _make_reference_id(token: Token) -> str:
+    """Return the id of a reference to a footnote; references after the first have a number."""
     number = int(token.meta["subId"]) + 1
     return f"fnref-{token.meta['label']}" + (f"-{number}" if number > 1 else "")
 
@@ -361,3 +361,4 @@ ALERTS = {
     "warning": "Warning",
     "caution": "Caution",
 }
+"""The kinds of alerts, and their titles."""

@@ -59,9 +59,9 @@ class ProposalActions:
         return self._repository.list_events(proposal.id)
 
     def open_branch(self, name: str) -> Branch:
-        """Return a proposal's branch, for reading and writing; it is created if only a remote has it.
+        """Return a proposal's branch, for reading and writing; create the branch if only a remote has it.
 
-        It rejects writes after the proposal has ended. Raises ProposalEnded, ProposalNotFound.
+        The branch rejects writes after the proposal has ended. Raises ProposalEnded, ProposalNotFound.
         """
         proposal = self.find(name)
         check_not_ended(proposal)
@@ -208,7 +208,7 @@ class ProposalActions:
         commit: str | None = None,
         key: str | None = None,
     ) -> ActionResult:
-        """Review a proposal as it is now, or only if it still is at `commit`.
+        """Review a proposal at its tip; if `commit` is given, the tip must be that commit.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
         InvalidEventText.
@@ -235,10 +235,11 @@ class ProposalActions:
     def merge(
         self, name: str, actor: Actor, *, commit: str | None = None, key: str | None = None
     ) -> ActionResult:
-        """Merge a proposal into its target if it meets the merge requirements and is at `commit`, if given.
+        """Merge a proposal into its target if it meets the merge requirements.
 
-        A merged proposal is returned without an error, so no key is needed. Raises MergeConflict,
-        MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded, InvalidTarget.
+        If `commit` is given, the proposal's tip must be that commit. A merged proposal is returned without an
+        error, so no key is needed. Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed,
+        ProposalMoved, ProposalEnded, InvalidTarget.
         """
         _check_key(key)
         return merge.merge(self._repository, name, actor, commit)
@@ -254,7 +255,7 @@ class ProposalActions:
         return discuss.reopen(self._repository, name, actor, text, key)
 
     def relay(self, id: str, events: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
-        """Append events from a forge, each only once, and return the new ones; their authors are unproven."""
+        """Append the new events from a forge, and return them. Their authors are unproven."""
         return relay(self._repository, id, events)
 
     def _make_open_guard(

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 DECIDED = "Docyard-Decided"
 """The trailer of a refresh that decided conflicts; its value is their number."""
 
-_MOST = 10_000  # refreshes in a row
+_MOST = 10_000  # the most refreshes in a row
 
 
 def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
     """Return the commits of change requests from which the proposal's tip differs by refreshes alone.
 
-    None if there are none; the last 50 at most.
+    Return at most the last 50, and None if there are none.
     """
     tip = proposal.tip
     requests = dict.fromkeys(
@@ -71,25 +71,29 @@ def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, 
         return None
     target = git.tip(proposal.content.target)
     content_commit = _find_content_commit(git, proposal, tip, target)
-    same = [
+    unaddressed = [
         commit for commit in requests if _find_content_commit(git, proposal, commit, target) == content_commit
     ]
-    return tuple(same[-MAX_COMMITS:]) or None
+    return tuple(unaddressed[-MAX_COMMITS:]) or None
 
 
 def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target: str | None) -> str | None:
-    """Return the first commit with the content of another; None if the target has that content."""
-    at = commit
+    """Return the first commit with the content of `commit`; return None if the target has that content."""
+    content_commit = commit
     try:
-        for found in walk_first_parents(git.commit, git.boundary, commit, most=_MOST):
-            trailers = read_trailers(found.message)
+        for candidate in walk_first_parents(git.commit, git.boundary, commit, most=_MOST):
+            trailers = read_trailers(candidate.message)
             is_plain = trailers.get(REFRESH_TRAILER) == proposal.id and DECIDED not in trailers
-            if not is_plain or len(found.parents) < 2:
+            if not is_plain or len(candidate.parents) < 2:
                 break
-            at = found.parents[0]
-        return None if target is not None and at in git.merge_bases(target, at) else at
-    except WorkspaceError:  # such as a commit that a rebase dropped, or that a shallow clone lacks
-        return at
+            content_commit = candidate.parents[0]
+        return (
+            None
+            if target is not None and content_commit in git.merge_bases(target, content_commit)
+            else content_commit
+        )
+    except WorkspaceError:  # for example, a rebase dropped the commit, or a shallow clone lacks it
+        return content_commit
 
 
 class NeedsPerson(WorkspaceError):
@@ -127,8 +131,8 @@ def edit(
     new_title = validate_title(title) if title is not None else None
     text = validate_text(description, "description", may_be_empty=True) if description is not None else None
     proposal = repository.find(name)
-    now = (proposal.content.title, proposal.content.description)
-    is_new = now != (new_title or now[0], now[1] if text is None else text)
+    current = (proposal.content.title, proposal.content.description)
+    is_new = current != (new_title or current[0], current[1] if text is None else text)
     return _append_event(
         repository, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm
     )
@@ -140,8 +144,10 @@ def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | N
     if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
     is_new = proposal.content.submitted_commit != proposal.tip
-    same = find_open_change_requests(repository.workspace.git, proposal)
-    return _append_event(repository, proposal, Submitted(proposal.tip or "", same), actor, key, is_new=is_new)
+    unaddressed = find_open_change_requests(repository.workspace.git, proposal)
+    return _append_event(
+        repository, proposal, Submitted(proposal.tip or "", unaddressed), actor, key, is_new=is_new
+    )
 
 
 def comment(
@@ -156,7 +162,7 @@ def comment(
     reply_to: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Comment on a proposal or a place in it, or answer a comment; also after it has ended."""
+    """Comment on a proposal or a place in it, or answer a comment. An ended proposal accepts comments too."""
     comment_text = validate_text(text, "comment")
     if file is None and (slug is not None or quote):
         raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
@@ -165,11 +171,11 @@ def comment(
     if repeated is not None:
         # The text that the first call commented on may have changed or been removed since.
         expected = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_strip_target(event.body) for event in repeated.events] != [expected]:
+        if [_list_chosen_values(event.body) for event in repeated.events] != [expected]:
             raise key_reused_error(proposal=proposal.id)
         return _build_result(repository, proposal, repeated)
     if reply_to is not None:
-        _check_remark(proposal, reply_to)
+        _check_comment_exists(proposal, reply_to)
     place, commit = _build_target(repository, proposal, file, slug, quote)
     return _append_event(repository, proposal, Commented(comment_text, place, commit, reply_to), actor, key)
 
@@ -184,15 +190,15 @@ def review(
     commit: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Review a proposal as it is now; on `commit`, if that is named and the proposal is at it.
+    """Review a proposal at its tip; if `commit` is given, the tip must be that commit.
 
     Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
     """
-    words = validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
+    review_text = validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise needs_person_error(name, "approve")
     proposal = repository.find(name)
-    earlier = repository.find_earlier_events(proposal.id, [Reviewed(verdict, words, "")], key)
+    earlier = repository.find_earlier_events(proposal.id, [Reviewed(verdict, review_text, "")], key)
     if earlier is not None:
         if commit is not None and all(
             commit != event.body.commit for event in earlier.events if isinstance(event.body, Reviewed)
@@ -211,19 +217,19 @@ def review(
     if verdict is ReviewDecision.APPROVE:
         _check_not_own(repository, proposal, actor)
     seal = _make_seal(repository, proposal, actor, verdict, tip)
-    return _append_event(repository, proposal, Reviewed(verdict, words, tip, seal), actor, key)
+    return _append_event(repository, proposal, Reviewed(verdict, review_text, tip, seal), actor, key)
 
 
 def close(
     repository: ProposalRepository, name: str, actor: Actor, text: str, key: str | None
 ) -> ActionResult:
-    """Close a proposal, also one without a branch. Raises ProposalEnded if it was merged."""
-    words = Closed(validate_text(text, "reason", may_be_empty=True))
+    """Close a proposal, even without a branch. Raises ProposalEnded if it was merged."""
+    body = Closed(validate_text(text, "reason", may_be_empty=True))
     proposal = repository.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     return _append_event(
-        repository, proposal, words, actor, key, is_new=proposal.state is not ProposalState.CLOSED
+        repository, proposal, body, actor, key, is_new=proposal.state is not ProposalState.CLOSED
     )
 
 
@@ -231,14 +237,14 @@ def reopen(
     repository: ProposalRepository, name: str, actor: Actor, text: str, key: str | None
 ) -> ActionResult:
     """Reopen a closed proposal. Raises ProposalEnded if it was merged, or its branch was deleted."""
-    words = Reopened(validate_text(text, "reason", may_be_empty=True))
+    body = Reopened(validate_text(text, "reason", may_be_empty=True))
     proposal = repository.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     return _append_event(
-        repository, proposal, words, actor, key, is_new=proposal.state is ProposalState.CLOSED
+        repository, proposal, body, actor, key, is_new=proposal.state is ProposalState.CLOSED
     )
 
 
@@ -254,7 +260,7 @@ def needs_person_error(name: str, act: str) -> NeedsPerson:
 def _append_event(
     repository: ProposalRepository,
     proposal: Proposal,
-    words: EventBody,
+    body: EventBody,
     actor: Actor,
     key: str | None,
     *,
@@ -262,12 +268,12 @@ def _append_event(
     confirm: Callable[[Proposal], None] | None = None,
 ) -> ActionResult:
     require_writable(repository.workspace.git)
-    earlier = repository.find_earlier_events(proposal.id, [words], key)
+    earlier = repository.find_earlier_events(proposal.id, [body], key)
     if earlier is not None:
         return _build_result(repository, proposal, earlier)
     if not is_new:
         return ActionResult(proposal, None, False)
-    return _build_result(repository, proposal, repository.append(proposal.id, [words], actor, key, confirm))
+    return _build_result(repository, proposal, repository.append(proposal.id, [body], actor, key, confirm))
 
 
 def _build_result(repository: ProposalRepository, proposal: Proposal, appended: AppendResult) -> ActionResult:
@@ -290,13 +296,13 @@ def _build_target(
     A comment on removed text has the base as its commit. Raises DocumentNotFound, and the errors of
     `build_comment_target`.
     """
-    at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
+    tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
     if file is None:
-        return None, at
-    if at is None:
+        return None, tip
+    if tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     try:
-        return build_comment_target(repository.workspace.snapshot(at).document(file), slug, quote), at
+        return build_comment_target(repository.workspace.snapshot(tip).document(file), slug, quote), tip
     except DocumentNotFound:
         base = proposal.content.base
         before = repository.workspace.snapshot(base) if base is not None else None
@@ -305,16 +311,16 @@ def _build_target(
         return build_comment_target(before.document(file), slug, quote), base
 
 
-def _strip_target(words: EventBody) -> object:
-    """Return an event without the parts of its place that its author did not choose."""
-    if not isinstance(words, Commented):
+def _list_chosen_values(body: EventBody) -> object:
+    """Return the parts of a comment that its author chose; return None for another event."""
+    if not isinstance(body, Commented):
         return None
-    place = words.place
-    return words.text, words.reply_to, (place.path, place.quote) if place is not None else None
+    target = body.place
+    return body.text, body.reply_to, (target.path, target.quote) if target is not None else None
 
 
-def _check_remark(proposal: Proposal, id: str) -> None:
-    known = [one.id for thread in proposal.content.threads for one in (thread.comment, *thread.replies)]
+def _check_comment_exists(proposal: Proposal, id: str) -> None:
+    known = [remark.id for thread in proposal.content.threads for remark in (thread.comment, *thread.replies)]
     if id not in known:
         close = find_nearest(id, known) or known[-3:]
         raise InvalidEventText(
@@ -342,7 +348,7 @@ def _check_not_own(repository: ProposalRepository, proposal: Proposal, actor: Ac
 def _make_seal(
     repository: ProposalRepository, proposal: Proposal, actor: Actor, verdict: ReviewDecision, commit: str
 ) -> str | None:
-    """Return the seal that proves a person's decision; None if no token proved the person."""
+    """Return the seal that proves a person's decision, or None if no token proved the person."""
     if actor.person is None:
         return None
     from workspace.policy.tokens import Tokens
@@ -375,17 +381,17 @@ class RelayedEvent(NamedTuple):
 def relay(
     repository: ProposalRepository, id: str, events: Iterable[RelayedEvent]
 ) -> tuple[RelayedEvent, ...]:
-    """Append events from a forge that are new, in order; return them.
+    """Append the new events from a forge in order, and return them.
 
     Raises ReadOnly, InvalidEventText if the quota is exceeded, Busy, and the errors of `Publication`; events
     appended before an error are preserved.
     """
     require_writable(repository.workspace.git)
     new: list[RelayedEvent] = []
-    for one in events:
-        if repository.find_events_by_key(id, one.key) is not None:
+    for event in events:
+        if repository.find_events_by_key(id, event.key) is not None:
             continue
-        words = replace(one.words, seal=None) if isinstance(one.words, Reviewed) else one.words
-        repository.append(id, [words], one.actor, one.key)
-        new.append(one)
+        body = replace(event.words, seal=None) if isinstance(event.words, Reviewed) else event.words
+        repository.append(id, [body], event.actor, event.key)
+        new.append(event)
     return tuple(new)

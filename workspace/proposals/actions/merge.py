@@ -40,15 +40,15 @@ class MergeBlocked(WorkspaceError):
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
-    def __init__(self, proposal: Proposal, judgement: MergeEvaluation, first: tuple[str, str]) -> None:
-        blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in judgement.blockers)]))
+    def __init__(self, proposal: Proposal, evaluation: MergeEvaluation, first: tuple[str, str]) -> None:
+        blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in evaluation.blockers)]))
         super().__init__(
             f"the proposal '{proposal.id}' may not be merged: {first[1]}",
             fix="View the proposal to see what is missing.",
             proposal=proposal.id,
             blocks=[{"code": code, "message": message} for code, message in blocks],
         )
-        self.evaluation = judgement
+        self.evaluation = evaluation
 
 
 class _ProposalChanged(Exception):
@@ -56,11 +56,11 @@ class _ProposalChanged(Exception):
 
 
 def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str | None) -> ActionResult:
-    """Merge a proposal into its target; one that is already merged stays as it is, without an error.
+    """Merge a proposal into its target; return a merged proposal unchanged, without an error.
 
-    With `commit`, only if the proposal is at that commit. A refresh of the proposal decides conflicts, so
-    that reviewers see all merged text. Rules, approvals and checks are evaluated for the target's tip, and
-    again if the tip, the proposal, its discussion or a token changes meanwhile.
+    If `commit` is given, the proposal must be at that commit. Conflicts are decided by a refresh of the
+    proposal, so that reviewers see all merged text. Rules, approvals and checks are evaluated for the
+    target's tip, and again if the tip, the proposal, its discussion or a token changes meanwhile.
 
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
     InvalidTarget, the errors of the workspace's guards, and those of `commit_merge`.
@@ -69,7 +69,7 @@ def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str |
     for _ in range(_ATTEMPTS):
         proposal = repository.find(name)
         if proposal.state is ProposalState.MERGED:
-            return _already_merged_result(proposal, commit)
+            return _make_already_merged_result(proposal, commit)
         check_not_ended(proposal)
         try:
             return _try_merge(repository, proposal, actor, commit)
@@ -110,20 +110,20 @@ def _try_merge(
             and not _is_known(actor.person, checked_tokens)
         ):
             raise needs_person_error(proposal.id, "merge")
-        judgement = evaluate_merge(repository, proposal, merge)
+        evaluation = evaluate_merge(repository, proposal, merge)
         is_client = actor.person is None and actor.author.known_by is KnownBy.CLIENT
-        block = find_blocker_for_actor(judgement, actor.person, is_client=is_client)
-        if block is not None and block.code == NeedsPerson.code:
+        blocker = find_blocker_for_actor(evaluation, actor.person, is_client=is_client)
+        if blocker is not None and blocker.code == NeedsPerson.code:
             raise needs_person_error(proposal.id, "merge")
-        if block is not None:
-            raise MergeBlocked(proposal, judgement, (block.code, block.message))
+        if blocker is not None:
+            raise MergeBlocked(proposal, evaluation, (blocker.code, blocker.message))
         if target == workspace.branch:
             for guard in tuple(workspace.guards.values()):
                 guard(merge.ours, merge.changes)
 
     def confirm() -> None:
-        now = repository.find(proposal.id)
-        if (now.tip, now.content, now.unread) != (tip, proposal.content, proposal.unread):
+        current = repository.find(proposal.id)
+        if (current.tip, current.content, current.unread) != (tip, proposal.content, proposal.unread):
             raise _ProposalChanged
         # The write lock also guards the revocation of tokens: a token revoked before does not count.
         if checked_tokens is not None and tokens.all() != checked_tokens:
@@ -145,7 +145,7 @@ def _try_merge(
                 workspace, target, tip, message=message, check=check, confirm=confirm, person=actor.person
             )
         except MergeConflict as conflict:
-            raise _needs_refresh_error(proposal, conflict) from conflict
+            raise _add_refresh_fix(proposal, conflict) from conflict
     if not merged.is_new:
         _check_not_merged_meanwhile(repository, proposal)
     return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
@@ -162,14 +162,14 @@ def _is_known(person: Person, tokens: Mapping[str, KnownPerson]) -> bool:
     return known is not None and known.person == person
 
 
-def _already_merged_result(proposal: Proposal, commit: str | None) -> ActionResult:
+def _make_already_merged_result(proposal: Proposal, commit: str | None) -> ActionResult:
     record = proposal.merge_record
     if record is None or (commit is not None and commit != record.tip):
         raise ProposalEnded(proposal)
     return ActionResult(proposal, record.commit or record.tip, False)
 
 
-def _needs_refresh_error(proposal: Proposal, conflict: MergeConflict) -> MergeConflict:
+def _add_refresh_fix(proposal: Proposal, conflict: MergeConflict) -> MergeConflict:
     conflict.fix = (
         f"Refresh the proposal '{proposal.id}', and decide each conflict there: its reviewers then see the "
         "decisions."

@@ -66,9 +66,10 @@ class CheckOutcome(Protocol):
 class RuleRequirement(NamedTuple):
     """The requirements of a rule, and those that are fulfilled.
 
-    `number` is the rule's, from 1. `approved_by` are names of tokens, one for each person whose approval
-    counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are names in
-    both without a token in this repository. `checks_failed` failed, or were not run.
+    `number` is the rule's number, from 1. `approved_by` are names of tokens, one for each person whose
+    approval counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are
+    names in either that have no token in this repository. `checks_failed` are the checks that failed, or were
+    not run.
     """
 
     number: int
@@ -87,7 +88,7 @@ class RuleRequirement(NamedTuple):
 
 
 class MergeBlocker(NamedTuple):
-    """The reason why a proposal may not be merged: a code and a message; some stop only clients."""
+    """A reason that blocks a merge: a code and a message; `only_clients` limits it to clients."""
 
     code: str
     message: str
@@ -118,65 +119,65 @@ def judge(
 ) -> MergeEvaluation:
     """Evaluate the requirements of a proposal as it is now.
 
-    `events` are its events in order, `governed` the rules of the target's tip that govern its changes,
-    `checks` those of the merge's result, `own` the addresses of people who wrote commits of it by hand,
-    `unreviewed` the changes that the merge would put under a rule beyond the proposal's commit.
+    `events` are its events in order. `governed` are the rules of the target's tip that govern its changes.
+    `checks` are the checks of the merge's result. `own` are the addresses of people who wrote its commits by
+    hand. `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit.
     Raises the errors of `tokens`.
     """
     reviews = evaluate_reviews(proposal, events, tokens, own, is_all_seen=not unreviewed)
     passed = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
-    demands = tuple(_check_rule(one, reviews, passed, tokens) for one in governed)
-    hidden = _unread_blocker(proposal.unread, only_clients=not governed) if proposal.unread else ()
-    unseen = (_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
-    blocks = (
+    requirements = tuple(_check_rule(governing, reviews, passed, tokens) for governing in governed)
+    hidden = _make_unread_blocker(proposal.unread, only_clients=not governed) if proposal.unread else ()
+    unseen = (_make_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
+    blockers = (
         *unseen,
-        *map(_change_request_blocker, reviews.change_requesters),
+        *map(_make_change_request_blocker, reviews.change_requesters),
         *hidden,
-        *_find_unmet(demands, reviews.void_reasons),
+        *_find_unmet(requirements, reviews.void_reasons),
     )
-    return MergeEvaluation(demands, blocks, reviews.void_reasons, unreviewed)
+    return MergeEvaluation(requirements, blockers, reviews.void_reasons, unreviewed)
 
 
 def find_blocker_for_actor(
-    judgement: MergeEvaluation, person: Person | None, *, is_client: bool | None = None
+    evaluation: MergeEvaluation, person: Person | None, *, is_client: bool | None = None
 ) -> MergeBlocker | None:
-    """Return the reason why an actor may not merge the proposal; None if there is none.
+    """Return the first blocker of a merge by an actor; return None if the actor may merge.
 
     `person` is None for an actor without a token. Such an actor counts as a client unless `is_client` is
     False.
     """
     client = person is None if is_client is None else is_client
-    for block in judgement.blockers:
-        if client or not block.only_clients:
-            return block
-    if judgement.requirements and person is None:
-        paths = _format_paths(judgement.requirements)
+    for blocker in evaluation.blockers:
+        if client or not blocker.only_clients:
+            return blocker
+    if evaluation.requirements and person is None:
+        paths = _list_paths(evaluation.requirements)
         return MergeBlocker(
             "NEEDS_PERSON", f"{format_paths(paths)} is protected, so a person must merge this, by a token"
         )
-    for demand in judgement.requirements:
-        if person is not None and demand.may_merge and person.token not in demand.may_merge:
+    for requirement in evaluation.requirements:
+        if person is not None and requirement.may_merge and person.token not in requirement.may_merge:
             return MergeBlocker(
                 "NOT_ALLOWED",
-                f"{format_paths(demand.paths)} may be merged by {_format_names(demand.may_merge)} only, "
-                f"and not by {person.token}",
+                f"{format_paths(requirement.paths)} may be merged by "
+                f"{_format_names(requirement.may_merge)} only, and not by {person.token}",
             )
     return None
 
 
 def _check_rule(
-    one: GoverningRule, reviews: EffectiveReviews, passed: set[str], tokens: Keyring
+    governing: GoverningRule, reviews: EffectiveReviews, passed: set[str], tokens: Keyring
 ) -> RuleRequirement:
-    rule = one.rule
+    rule = governing.rule
     counting = [
         person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
     ]
     people = {normalize_address(person): person.token for person in reversed(counting)}
     return RuleRequirement(
-        one.number,
-        one.paths,
+        governing.number,
+        governing.paths,
         rule.approvals,
         tuple(sorted(people.values())),
         rule.approvers,
@@ -188,9 +189,9 @@ def _check_rule(
     )
 
 
-def _unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> MergeBlocker:
-    paths = list(dict.fromkeys(one.path for one in unreviewed))
-    sources = list(dict.fromkeys(one.source for one in unreviewed if one.source != one.path))
+def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> MergeBlocker:
+    paths = list(dict.fromkeys(change.path for change in unreviewed))
+    sources = list(dict.fromkeys(change.source for change in unreviewed if change.source != change.path))
     where = f", made to {format_paths(sources)}" if sources else ""
     message = (
         f"the merge would bring changes of {target} into {format_paths(paths)}{where}, which no reviewer "
@@ -199,7 +200,7 @@ def _unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> 
     return MergeBlocker(NEEDS_REFRESH, message)
 
 
-def _change_request_blocker(author: Author) -> MergeBlocker:
+def _make_change_request_blocker(author: Author) -> MergeBlocker:
     is_client = author.known_by is KnownBy.CLIENT
     name = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
@@ -207,40 +208,44 @@ def _change_request_blocker(author: Author) -> MergeBlocker:
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)
 
 
-def _unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
+def _make_unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlocker, ...]:
     """Return the blocker for unread events, which may contain a change request."""
     files = "file of its discussion was" if unread == 1 else "files of its discussion were"
     message = f"{unread:,} {files} not read, and may request changes: there are too many, or they are missing"
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
 
-def _find_unmet(demands: Sequence[RuleRequirement], void: Mapping[str, VoidReason]) -> list[MergeBlocker]:
-    found = []
-    reasons = [words for reason, words in _NOT_COUNTED.items() if reason in void.values()]
+def _find_unmet(
+    requirements: Sequence[RuleRequirement], void_reasons: Mapping[str, VoidReason]
+) -> list[MergeBlocker]:
+    blockers = []
+    reasons = [description for reason, description in _NOT_COUNTED.items() if reason in void_reasons.values()]
     not_counted = f"; not counted are approvals {', '.join(reasons)}" if reasons else ""
-    for demand in demands:
-        has, needs = len(demand.approved_by), demand.approvals_needed
-        if has < needs:
-            of = f" by {_format_any_of(demand.approvers)}" if demand.approvers else ""
-            by = f" ({_format_names(demand.approved_by)})" if has else ""
-            strangers = [name for name in demand.unknown if name in demand.approvers]
-            unknown = f"; no token of {_format_names(strangers)} is known here" if strangers else ""
-            approvals = "approval" if needs == 1 else "approvals"
-            found.append(
+    for requirement in requirements:
+        count, needed = len(requirement.approved_by), requirement.approvals_needed
+        if count < needed:
+            of = f" by {_format_any_of(requirement.approvers)}" if requirement.approvers else ""
+            by = f" ({_format_names(requirement.approved_by)})" if count else ""
+            unknown_approvers = [name for name in requirement.unknown if name in requirement.approvers]
+            unknown = (
+                f"; no token of {_format_names(unknown_approvers)} is known here" if unknown_approvers else ""
+            )
+            approvals = "approval" if needed == 1 else "approvals"
+            blockers.append(
                 MergeBlocker(
                     "NEEDS_APPROVAL",
-                    f"{format_paths(demand.paths)} needs {needs} {approvals}{of} of the proposal as it is "
-                    f"now, and has {has}{by}{not_counted}{unknown}",
+                    f"{format_paths(requirement.paths)} needs {needed} {approvals}{of} of the proposal "
+                    f"as it is now, and has {count}{by}{not_counted}{unknown}",
                 )
             )
-    failed = dict.fromkeys(check for demand in demands for check in demand.checks_failed)
+    failed = dict.fromkeys(check for requirement in requirements for check in requirement.checks_failed)
     if failed:
-        found.append(MergeBlocker("CHECKS_FAILED", f"required checks did not pass: {', '.join(failed)}"))
-    return found
+        blockers.append(MergeBlocker("CHECKS_FAILED", f"required checks did not pass: {', '.join(failed)}"))
+    return blockers
 
 
-def _format_paths(demands: Sequence[RuleRequirement]) -> list[str]:
-    return sorted({path for demand in demands for path in demand.paths})
+def _list_paths(requirements: Sequence[RuleRequirement]) -> list[str]:
+    return sorted({path for requirement in requirements for path in requirement.paths})
 
 
 def _format_names(names: Sequence[str]) -> str:
@@ -266,7 +271,7 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
         find_governing_rules(config, find_touched_paths(merge.ours, merge.changes)) if config.protect else ()
     )
     checks: Sequence[CheckResult] = ()
-    if any(one.rule.checks for one in governed):
+    if any(governing.rule.checks for governing in governed):
         # Imported here because most rules require no checks.
         from workspace.proposals.review.review import get_proposal_review
 
@@ -293,10 +298,11 @@ _ENDED = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: "its branch
 
 
 class MergeRequirements(NamedTuple):
-    """The reasons why a proposal cannot be merged now (it can without blockers), and their evaluation.
+    """The blockers of a merge, and their evaluation; without blockers the proposal can be merged now.
 
     `evaluation` is None if there is no merge, or if it cannot be evaluated: a blocker is the reason.
-    `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit, or None.
+    `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit;
+    it is None if there are none.
     """
 
     blockers: tuple[MergeBlocker, ...]
@@ -305,7 +311,7 @@ class MergeRequirements(NamedTuple):
 
     @property
     def requirements(self) -> tuple[RuleRequirement, ...]:
-        """The requirements of the rules that govern it."""
+        """The requirements of the rules that govern the proposal."""
         return self.evaluation.requirements if self.evaluation is not None else ()
 
     @property
@@ -317,22 +323,22 @@ class MergeRequirements(NamedTuple):
 def find_merge_blockers(
     repository: ProposalRepository, proposal: Proposal, preview: Preview
 ) -> MergeRequirements:
-    """Return the reasons that block a previewed merge; empty for a merged proposal."""
+    """Return the reasons that block a previewed merge, or none for a merged proposal."""
     if proposal.state is ProposalState.MERGED:
         return MergeRequirements(())
-    blocks = list(_find_early_blocker(proposal, preview))
+    blockers = list(_list_early_blockers(proposal, preview))
     if preview.merge is None:
-        return MergeRequirements(tuple(blocks))
+        return MergeRequirements(tuple(blockers))
     try:
-        judgement = evaluate_merge(repository, proposal, preview.merge)
-    except WorkspaceError as error:  # such as an unsafe file of tokens: other blockers are still reported
-        return MergeRequirements((*blocks, MergeBlocker(error.code, error.message)))
-    paths = dict.fromkeys(one.path for one in judgement.unreviewed)
+        evaluation = evaluate_merge(repository, proposal, preview.merge)
+    except WorkspaceError as error:  # other blockers are reported even if the file of tokens is unsafe
+        return MergeRequirements((*blockers, MergeBlocker(error.code, error.message)))
+    paths = dict.fromkeys(change.path for change in evaluation.unreviewed)
     unreviewed = list_merge_changes(preview.merge, paths) if paths else None
-    return MergeRequirements((*blocks, *judgement.blockers), judgement, unreviewed)
+    return MergeRequirements((*blockers, *evaluation.blockers), evaluation, unreviewed)
 
 
-def _find_early_blocker(proposal: Proposal, preview: Preview) -> Iterator[MergeBlocker]:
+def _list_early_blockers(proposal: Proposal, preview: Preview) -> Iterator[MergeBlocker]:
     if proposal.state in _ENDED:
         yield MergeBlocker(ProposalEnded.code, _ENDED[proposal.state])
     if preview.is_empty:

@@ -138,7 +138,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     if key is not None and call.request is not None and id in repository.list_ids():
         repeated = _find_repeated(repository, id, call.request)
         if repeated is None:
-            raise _lost_call_error(repository, id)
+            raise _make_lost_call_error(repository, id)
         return repeated
     planned = replace(call, dry_run=True, skip_policy=True).write()
     if call.dry_run or not planned.changes:
@@ -147,13 +147,13 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     branch = find_unfinished_branch(workspace.git, id, title)
     with create_branch_with_rollback(repository, id, branch, planned.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
-            done = replace(call, workspace=workspace.on(branch)).write()
-        if not done.changes and done.repeated is None:
-            return ProposedWrite(None, done)
+            result = replace(call, workspace=workspace.on(branch)).write()
+        if not result.changes and result.repeated is None:
+            return ProposedWrite(None, result)
         proposal = append_opened_event(
             repository, id, title, description, target, branch, actor, submit=False, key=key
         )
-        return ProposedWrite(proposal, done)
+        return ProposedWrite(proposal, result)
 
 
 def check_not_proposed(repository: ProposalRepository, request: Request) -> None:
@@ -174,16 +174,16 @@ def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
         return False
     workspace = repository.workspace
     recorded = request_log(workspace).find(workspace.tip(), key)
-    return recorded is None or _is_of(workspace, recorded, id)
+    return recorded is None or _is_write_to_proposal(workspace, recorded, id)
 
 
 def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
-    at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
-    recorded = request_log(workspace).find_repeated(at, request)
-    if recorded is None or not _is_of(workspace, recorded, proposal.id):
+    tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
+    recorded = request_log(workspace).find_repeated(tip, request)
+    if recorded is None or not _is_write_to_proposal(workspace, recorded, proposal.id):
         return None
-    snapshot = workspace.snapshot(at)
+    snapshot = workspace.snapshot(tip)
     return WriteResult(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
 
 
@@ -194,7 +194,7 @@ def _find_repeated(repository: ProposalRepository, id: str, request: Request) ->
     return ProposedWrite(proposal, earlier) if earlier is not None else None
 
 
-def _lost_call_error(repository: ProposalRepository, id: str) -> WorkspaceError:
+def _make_lost_call_error(repository: ProposalRepository, id: str) -> WorkspaceError:
     """Return the error for a key whose proposal lacks the call: its branch is missing or another's."""
     proposal = _find_proposal(repository, id)
     if proposal is not None and proposal.tip is None and proposal.merge_record is None:
@@ -211,14 +211,14 @@ def _find_proposal(repository: ProposalRepository, id: str) -> Proposal | None:
         return None
 
 
-def _is_of(workspace: Branch, recorded: RecordedRequest, id: str) -> bool:
+def _is_write_to_proposal(workspace: Branch, recorded: RecordedRequest, id: str) -> bool:
     """Return True if a commit was written to a proposal, and not to its base branch."""
     return read_trailers(workspace.git.commit(recorded.commit).message).get(PROPOSAL_TRAILER) == id
 
 
 def _describe_call(call: WriteRequest, planned: WriteResult) -> tuple[str, str]:
     """Return a default title and description of a proposal, as its commit would have."""
-    summary, done = summarize_operations(
+    summary, details = summarize_operations(
         planned.plan.summaries, paths=sorted(planned.changes), message=call.message
     )
     subject, _, rest = summary.partition("\n")
@@ -226,5 +226,5 @@ def _describe_call(call: WriteRequest, planned: WriteResult) -> tuple[str, str]:
     if len(title) > MAX_TITLE:
         rest = f"…{title[MAX_TITLE - 1 :]}\n\n{rest}"
         title = f"{title[: MAX_TITLE - 1]}…"
-    body = "\n\n".join(part for part in (rest.strip(), done) if part)
+    body = "\n\n".join(part for part in (rest.strip(), details) if part)
     return title or _TITLE, remove_controls(body)[:_MAX_DESCRIPTION]

@@ -4,7 +4,7 @@ A proposal without a commit of its own moves forward to the target's tip instead
 the branch would otherwise look like a merged one.
 
 Decisions on conflicts are bound to the commits that they were made on. If a side has moved since, a decision
-for the other side would drop text that nobody has read, so it is refused.
+for the other side would drop text that no reviewer has read, so it is refused.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
-"""Returns resolutions of some or all conflicts, or raises an error for invalid ones."""
+"""A function that returns resolutions of some or all conflicts, or raises an error for invalid ones."""
 
 
 class RefreshDecisions(NamedTuple):
     """The decisions on the conflicts of a refresh, and the commits that they were made on.
 
-    `commit` is the commit of the proposal, `target` that of its target; None is the current one. `digest` is
-    the digest of the call's arguments, in hex: a retry with the same key has the same digest.
+    `commit` is the commit of the proposal, and `target` that of its target. None means the current commit.
+    `digest` is the digest of the call's arguments, in hex: a retry with the same key has the same digest.
     """
 
     choose: Choose
@@ -96,7 +96,7 @@ def refresh(
         proposal = repository.find(name)
         earlier = repository.find_earlier_events(proposal.id, [Refreshed("", "", digest)], key)
         if earlier is not None:
-            return _repeat(repository, repository.find(proposal.id), earlier, actor)
+            return _resume_earlier_call(repository, repository.find(proposal.id), earlier, actor)
         check_not_ended(proposal)
         latest = theirs = resolve_target_tip(workspace, proposal.content.target)
         tip = ensure_local_branch(workspace, proposal)
@@ -108,7 +108,7 @@ def refresh(
     if decisions is not None and decisions.target not in (None, latest):
         theirs = str(decisions.target)
         if not _has_commit(store, latest, theirs):
-            raise _conflict_changed_error(workspace, branch, latest)
+            raise _make_conflict_changed_error(workspace, branch, latest)
     bases = store.merge_bases(tip, theirs)
     if tip in bases:
         _check_nothing_decided(decisions)
@@ -116,11 +116,11 @@ def refresh(
     if theirs in bases:
         return _complete_refresh(repository, proposal, tip, actor, decisions, key)
     if decisions is not None and decisions.commit not in (None, tip):
-        raise _conflict_changed_error(workspace, branch, latest)
+        raise _make_conflict_changed_error(workspace, branch, latest)
     resolutions = None
     if decisions is not None:
-        found = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
-        resolutions = decisions.choose(found.conflicts)
+        preview = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
+        resolutions = decisions.choose(preview.conflicts)
 
     def message(merge: Merge) -> str:
         # An actor that decides a conflict is an author of its text; one that only merges is not.
@@ -138,7 +138,7 @@ def refresh(
 
     def check(merge: Merge) -> None:
         if resolutions and merge.ours.commit != tip:
-            raise _conflict_changed_error(workspace, branch, latest)
+            raise _make_conflict_changed_error(workspace, branch, latest)
 
     with workspace.writer_lock:
         try:
@@ -153,7 +153,7 @@ def refresh(
             )
         except MergeConflict as conflict:
             if resolutions and conflict.tip != tip:
-                raise _conflict_changed_error(workspace, branch, latest) from conflict
+                raise _make_conflict_changed_error(workspace, branch, latest) from conflict
             raise
     if merged.is_new:
 
@@ -165,10 +165,10 @@ def refresh(
     return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
-def _repeat(
+def _resume_earlier_call(
     repository: ProposalRepository, proposal: Proposal, earlier: AppendResult, actor: Actor
 ) -> ActionResult:
-    """Return the result of an earlier call with the same key, completed if the branch had not moved."""
+    """Return the result of an earlier call with the same key; complete an unfinished fast-forward."""
     [commit, target] = next(
         (event.body.commit, event.body.target)
         for event in earlier.events
@@ -178,7 +178,7 @@ def _repeat(
     if commit == target and proposal.is_open and tip is not None and tip != commit:
         tip = ensure_local_branch(repository.workspace, proposal)
         if tip != commit and _has_commit(repository.workspace.git, commit, tip):
-            return _append_fast_forward(repository, proposal, tip, commit, actor)
+            return _publish_fast_forward(repository, proposal, tip, commit, actor)
     return ActionResult(proposal, commit, False)
 
 
@@ -190,7 +190,7 @@ def _has_commit(git: GitReader, tip: str, commit: str) -> bool:
         return False
 
 
-def _conflict_changed_error(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
+def _make_conflict_changed_error(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
     """Return the error for decisions that no longer apply, with the current conflicts."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
@@ -204,7 +204,7 @@ def _check_nothing_decided(decisions: RefreshDecisions | None) -> None:
 
 
 def _build_decider_trailers(actor: Actor) -> dict[str, str]:
-    """Return the trailers for the decisions of an actor; empty for a client, which other trailers name."""
+    """Return the trailers for an actor's decisions, or none for a client, which other trailers name."""
     if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
         return {DECIDED_BY_TRAILER: actor.author.known_by.value}
     return build_trailers("", actor.person)
@@ -219,18 +219,18 @@ def _fast_forward(
     key: str | None,
     digest: str | None,
 ) -> ActionResult:
-    """Move a proposal without a commit of its own to a commit of the target."""
+    """Fast-forward a proposal that has no commit of its own to a commit of the target."""
     if tip == theirs:
         return ActionResult(proposal, None, False)
     if proposal.content.base != theirs:
         with ignore_preliminary_commits():
             appended = repository.append(proposal.id, [Refreshed(theirs, theirs, digest)], actor, key)
         if appended.is_repeat:  # an earlier call, which may have merged another commit of the target
-            return _repeat(repository, repository.find(proposal.id), appended, actor)
-    return _append_fast_forward(repository, proposal, tip, theirs, actor)
+            return _resume_earlier_call(repository, repository.find(proposal.id), appended, actor)
+    return _publish_fast_forward(repository, proposal, tip, theirs, actor)
 
 
-def _append_fast_forward(
+def _publish_fast_forward(
     repository: ProposalRepository, proposal: Proposal, tip: str, theirs: str, actor: Actor
 ) -> ActionResult:
     workspace, store = repository.workspace, require_writable(repository.workspace.git)
@@ -268,6 +268,6 @@ def _complete_refresh(
         return ActionResult(repository.find(proposal.id), tip, False)
     if expected not in (None, tip):
         target = resolve_target_tip(repository.workspace, proposal.content.target)
-        raise _conflict_changed_error(repository.workspace, proposal.content.branch, target)
+        raise _make_conflict_changed_error(repository.workspace, proposal.content.branch, target)
     _check_nothing_decided(decisions)
     return ActionResult(proposal, None, False)

@@ -103,14 +103,17 @@ class ProposalRepository:
 
         Values that a call does not choose, such as the commit of a review, may differ.
         """
-        found = self._log.find_events_by_key(id, key)
-        if found is not None:
-            check_same_event(found, bodies)
-        return found
+        earlier = self._log.find_events_by_key(id, key)
+        if earlier is not None:
+            check_same_event(earlier, bodies)
+        return earlier
 
 
 def key_reused_error(**details: Any) -> KeyReused:
-    """Return the error for a key of another call, which opened `proposal`, or is `used_in` a commit."""
+    """Return the error for a key of another call.
+
+    `details` are `proposal`, the proposal that the call opened, or `used_in`, the commit that it made.
+    """
     return KeyReused(
         "this idempotency_key was used for another call",
         fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
@@ -138,10 +141,10 @@ class Actor(NamedTuple):
 class ActionResult(NamedTuple):
     """A proposal after an action.
 
-    `commit` is the commit of the action: on the target for a merge, on the proposal's branch for a refresh,
-    else on the branch of the discussion; None if nothing had to be done. `is_new` is False if an earlier call
-    did the action. `merge` is the merge that a merge or refresh made. `event_ids` are the ids of the events
-    that this call, or an earlier one with its key, appended.
+    `commit` is the commit of the action, or None if there was nothing to do. A merge commits to the target, a
+    refresh to the proposal's branch, and any other action to the branch of the discussion. `is_new` is False
+    if an earlier call did the action. `merge` is the merge that a merge or refresh made. `event_ids` are the
+    ids of the events that this call, or an earlier one with its key, appended.
     """
 
     proposal: Proposal
@@ -236,13 +239,13 @@ def resolve_target_tip(workspace: Branch, branch: str) -> str:
 
 
 def find_unfinished_branch(git: GitReader, id: str, title: str) -> str:
-    """Return the branch for a new proposal: that of a call which did not finish, if there is one."""
+    """Return the branch of an unfinished call that opened this proposal, or else a new branch name."""
     branches = (branch for branch in git.branches() if parse_branch_id(branch) == id)
     return next(branches, build_branch_name(id, title))
 
 
 def create_branch(workspace: Branch, branch: str, commit: str) -> str:
-    """Create a branch at a commit, and return its tip; an existing branch is not changed.
+    """Create a branch at a commit, and return its tip; do not change an existing branch.
 
     Raises SigningRequired if commits must be signed, RefConflict, and the other errors of `Publication`.
     """
@@ -295,7 +298,7 @@ def _remove_branch(repository: ProposalRepository, id: str, branch: str, commit:
 
 
 def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
-    """Return the commit of a proposal's branch, which is created if only a remote has it.
+    """Return the commit of a proposal's branch; create the branch if only a remote has it.
 
     Raises ProposalEnded.
     """
@@ -305,7 +308,7 @@ def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
 
 
 _MAX_SLUG_CHARACTERS = 40
-_MAX_TITLE_CHARACTERS = 200  # that are used for a slug
+_MAX_TITLE_CHARACTERS = 200  # the prefix of a title from which the slug is made
 
 
 def build_branch_name(id: str, title: str) -> str:

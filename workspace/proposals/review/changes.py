@@ -1,7 +1,7 @@
 """The changes of a proposal: documents by their sections, other files by name.
 
 A proposal is compared with its merge base with the target. The history of a target is read once and extended
-as the branch is fast-forwarded, so that two hundred proposals cost one walk and a few commits each.
+when the branch is fast-forwarded. So two hundred proposals cost one walk and a few commits each.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 MOST_DOCUMENTS = 200
 MOST_BYTES = 16_000_000
-"""Bytes of both versions; of more, only the paths of changed documents are listed."""
+"""The most bytes of both versions. Above either limit, only the paths of documents are listed."""
 
 
 class CommitChanges(NamedTuple):
     """The differences of two commits.
 
     `base` is the merge base with the target, or for a merged proposal the target before the merge. It is None
-    for unrelated histories: then all files are changes. `tip` is the proposal's commit, or the merge; None if
-    its branch is deleted. `files` are the paths of files that are not documents. `reason` is the cause why
-    sections were not compared; None if they were.
+    for unrelated histories, in which all files are changes. `tip` is the proposal's commit or the merge, or
+    None if its branch is deleted. `files` are the paths of files that are not documents. `reason` is the
+    reason why sections were not compared, or None if they were compared.
     """
 
     base: str | None
@@ -52,7 +52,7 @@ class CommitChanges(NamedTuple):
     @property
     def paths(self) -> frozenset[str]:
         """Every path that differs, both ends of a move included."""
-        ends = {end for one in self.documents for end in (one.path, one.old_path) if end is not None}
+        ends = {end for change in self.documents for end in (change.path, change.old_path) if end is not None}
         return frozenset(ends.union(self.files))
 
 
@@ -63,18 +63,18 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     """
     paths = list_changed_paths(old, new)
     try:
-        differing = list(changed_documents(old, new))
-        size = sum(new.git.blob_size(blob) for _, *blobs in differing for blob in blobs if blob)
+        changed = list(changed_documents(old, new))
+        size = sum(new.git.blob_size(blob) for _, *blobs in changed for blob in blobs if blob)
     except InvalidConfig as error:
         return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
     reason = None
-    if len(differing) > MOST_DOCUMENTS or size > MOST_BYTES:
-        reason = f"{len(differing):,} documents of {size:,} bytes are too many to compare word by word"
-        documents = _list_paths(differing)
+    if len(changed) > MOST_DOCUMENTS or size > MOST_BYTES:
+        reason = f"{len(changed):,} documents of {size:,} bytes are too many to compare word by word"
+        documents = _list_paths(changed)
     else:
         documents = tuple(compare_trees(old, new))
-    listed = CommitChanges(old.commit, new.commit, documents).paths
-    return CommitChanges(old.commit, new.commit, documents, tuple(sorted(paths - listed)), reason)
+    listed_paths = CommitChanges(old.commit, new.commit, documents).paths
+    return CommitChanges(old.commit, new.commit, documents, tuple(sorted(paths - listed_paths)), reason)
 
 
 def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
@@ -97,21 +97,21 @@ def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
 
 
 def select_section(document: DocumentChange, slug: str) -> DocumentChange | None:
-    """Return the part of a document's change in a section, or below it; None if there is none."""
+    """Return the part of a document's change in or below a section; return None if there is no such part."""
     section = slug.partition("[")[0]
-    found = tuple(
+    sections = tuple(
         change
         for change in document.sections
         if change.kind is not ChangeKind.METADATA
         and any(
-            place is not None and place.path == document.path and _is_in(place.address, section)
+            place is not None and place.path == document.path and _is_at_or_below(place.address, section)
             for place in (change.before, change.after)
         )
     )
-    return document._replace(sections=found) if found else None
+    return document._replace(sections=sections) if sections else None
 
 
-def _is_in(address: str, section: str) -> bool:
+def _is_at_or_below(address: str, section: str) -> bool:
     return address == section or address.startswith((f"{section}/", f"{section}["))
 
 
@@ -120,8 +120,8 @@ def list_changed_paths(old: Snapshot, new: Snapshot) -> frozenset[str]:
     return frozenset(change.path for change in trees.diff_trees(new.git, old.tree, new.tree))
 
 
-def _list_paths(differing: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
-    return tuple(_classify_file(*change) for change in sorted(differing))
+def _list_paths(changed: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
+    return tuple(_classify_file(*change) for change in sorted(changed))
 
 
 def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChange:
@@ -132,7 +132,7 @@ def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChang
     return DocumentChange(DocumentKind.CHANGED, path, path, path)
 
 
-_MOST = 50_000  # commits of a proposal that are read one by one
+_MOST = 50_000  # the most commits of a proposal that are read one by one
 _TARGETS = 4
 _BEHIND = 10_000
 
@@ -188,20 +188,21 @@ class MergeBases:
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git
         self._graph = graph
-        self._held: dict[str, _ReachableCommits] = {}
+        self._cached: dict[str, _ReachableCommits] = {}
         self._lock = threading.Lock()
 
     def find(self, target: str, tip: str) -> str | None:
-        """Return the best common ancestor of a target's tip and a proposal's; None if unrelated.
+        """Return the best common ancestor of the tips of a target and a proposal, or None if unrelated.
 
-        Of several (a criss-cross merge) it is the newest in the target's first-parent history, else the
-        newest: it shows the fewest changes of the target. Raises ShallowHistory, DamagedRepository.
+        Several ancestors exist after a criss-cross merge. The newest one in the target's first-parent history
+        is used, or else the newest, because it shows the fewest changes of the target. Raises ShallowHistory,
+        DamagedRepository.
         """
         with self._lock:
-            ends = self._ends(self._of_target(target), tip)
+            ends = self._find_first_reachable(self._get_reachable_commits(target), tip)
         if len(ends) == 1:
             return ends[0]
-        # One of several ends may contain the others, and a shallow clone may have no end.
+        # One of several ends may descend from the others, and a shallow clone may have no end.
         bases = self._git.merge_bases(target, tip)
         if len(bases) > 1:
             mainline = self.list_first_parents(target, min(self._graph.time(base) for base in bases))
@@ -210,7 +211,7 @@ class MergeBases:
         return bases[0] if bases else None
 
     def behind(self, target: str, tip: str) -> int:
-        """Return the number of first-parent steps of the target since then, at most 10,000.
+        """Return the number of first-parent steps of the target since the merge base, at most 10,000.
 
         A merge commit counts as one step.
         """
@@ -219,9 +220,9 @@ class MergeBases:
         if base is None:
             return len(self.list_first_parents(target, 0))
         mainline = self.list_first_parents(target, graph.time(base))
-        place = {commit: number for number, commit in enumerate(mainline)}
-        if base in place:
-            return place[base]
+        positions = {commit: number for number, commit in enumerate(mainline)}
+        if base in positions:
+            return positions[base]
         reachable = _ReachableCommits(graph, base)
         return next(
             (number for number, commit in enumerate(mainline) if reachable.has(commit)), len(mainline)
@@ -232,29 +233,35 @@ class MergeBases:
         return next(iter(self._graph.parents(commit)), None)
 
     def find_base(self, base: str | None, tip: str) -> str | None:
-        """Return the base of a proposal whose target is missing: as recorded if possible, else one back."""
+        """Return the base of a proposal whose target is missing.
+
+        The recorded base is used if the tip has it as an ancestor, or else the first parent of the tip.
+        """
         if base is not None and base != tip and _ReachableCommits(self._graph, tip).has(base):
             return base
         return self.before(tip)
 
     def list_first_parents(self, tip: str, oldest: int) -> list[str]:
-        """Return the first parents of a commit, newest first, until a day before a time (s since 1970)."""
+        """Return a commit and its first parents, newest first, back to a day before `oldest`.
+
+        `oldest` is in seconds since 1970.
+        """
         return [node.id for node in self._graph.first_parents(tip, most=_BEHIND, since=oldest)]
 
-    def _of_target(self, target: str) -> _ReachableCommits:
-        for key, reachable in self._held.items():
+    def _get_reachable_commits(self, target: str) -> _ReachableCommits:
+        for key, reachable in self._cached.items():
             if key == target:
                 return reachable
-        for key, reachable in self._held.items():
+        for key, reachable in self._cached.items():
             if reachable.follow(target):
-                self._held[target] = self._held.pop(key)
+                self._cached[target] = self._cached.pop(key)
                 return reachable
-        if len(self._held) >= _TARGETS:
-            self._held.pop(next(iter(self._held)))
-        self._held[target] = _ReachableCommits(self._graph, target)
-        return self._held[target]
+        if len(self._cached) >= _TARGETS:
+            self._cached.pop(next(iter(self._cached)))
+        self._cached[target] = _ReachableCommits(self._graph, target)
+        return self._cached[target]
 
-    def _ends(self, reachable: _ReachableCommits, tip: str) -> list[str]:
+    def _find_first_reachable(self, reachable: _ReachableCommits, tip: str) -> list[str]:
         """Return the first commits of the target on each path back from a proposal's tip."""
         seen = {tip}
         waiting = [tip]
@@ -272,11 +279,11 @@ class MergeBases:
 
 
 MOST = 100
-"""Commits that are listed."""
+"""The most commits of a proposal that are listed."""
 
 
 class ProposedCommit(NamedTuple):
-    """A commit on a proposal's own line, and whether it only merged the target."""
+    """A commit in a proposal's first-parent history; `is_refresh` is True for a merge of the target."""
 
     info: CommitInfo
     is_refresh: bool
@@ -285,11 +292,17 @@ class ProposedCommit(NamedTuple):
 def list_proposed_commits(
     git: GitReader, graph: Graph, base: str | None, tip: str
 ) -> tuple[ProposedCommit, ...]:
-    """Return the first parents from a tip down to a base, the newest first, 100 at most.
+    """Return a tip and its first parents down to a base, the newest first, 100 at most.
 
-    Refreshes are included, and the commits that they merged are not.
+    Refreshes are included, but not the commits that they merged.
     """
-    line = graph.first_parents(tip, most=MOST)
-    had = select_reachable(graph, base, (node.id for node in line)) if base is not None else frozenset()
-    own = takewhile(lambda node: node.id not in had, line)
-    return tuple(ProposedCommit(describe_commit(git.commit(node.id)), len(node.parents) > 1) for node in own)
+    first_parents = graph.first_parents(tip, most=MOST)
+    base_ancestors = (
+        select_reachable(graph, base, (node.id for node in first_parents))
+        if base is not None
+        else frozenset()
+    )
+    own_commits = takewhile(lambda node: node.id not in base_ancestors, first_parents)
+    return tuple(
+        ProposedCommit(describe_commit(git.commit(node.id)), len(node.parents) > 1) for node in own_commits
+    )

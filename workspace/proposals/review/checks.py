@@ -46,15 +46,15 @@ CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
 MAX_PROBLEMS = 50
-"""Problems of one check that are reported; further ones are counted."""
+"""The most problems of one check that are reported; further ones are counted."""
 
 
 class Problem(NamedTuple):
     """A finding that a merge would add.
 
-    `rule` is that of `docyard validate`, or `rule-switched-off` or `unchecked`; `address` is the document's
-    path, or that of a section in it; `line` counts from 1, in the document after the merge. `message` begins
-    in lower case and describes the problem.
+    `rule` is a rule of `docyard validate`, `rule-switched-off` or `unchecked`. `address` is the document's
+    path, or the address of a section in it. `line` counts from 1, in the document after the merge. `message`
+    begins in lower case and describes the problem.
     """
 
     rule: str
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check: the first problems, and the number of `more` ones."""
+    """The result of a check: the first problems; `more` is the number of further ones."""
 
     name: str
     passed: bool
@@ -98,8 +98,8 @@ def find_linking_documents(
     vanished = list(_find_vanished(merge, before, after))
     if not vanished:
         return []
-    found = inbound.find_linking_documents(merge.ours, vanished)
-    return [path for path in found if path not in merge.changes]
+    linking = inbound.find_linking_documents(merge.ours, vanished)
+    return [path for path in linking if path not in merge.changes]
 
 
 def _find_vanished(merge: Merge, before: CheckedState, after: CheckedState) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _lacks_names(before: CheckedState, path: str, after: CheckedState) -> bool:
         return True
     # A wiki link may name a heading by its title.
     return before.config.links.wiki and bool(
-        {one.title for one in old.sections} - {one.title for one in new.sections}
+        {section.title for section in old.sections} - {section.title for section in new.sections}
     )
 
 
@@ -134,7 +134,7 @@ def _list_parents(path: str) -> Collection[str]:
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
 
-_MOST = 1_000  # findings of one rule in one document
+_MOST = 1_000  # the most findings of one rule in one document
 
 
 class CheckedState(NamedTuple):
@@ -145,7 +145,7 @@ class CheckedState(NamedTuple):
     types: Mapping[str, DocumentType | BrokenType]
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None if it is missing, too large or unreadable."""
+        """Return the document at a path; return None if it is missing, too large or unreadable."""
         try:
             found = self.world.document(path)
         except (LimitExceeded, NotADocument):
@@ -154,20 +154,20 @@ class CheckedState(NamedTuple):
         return None if found is None or len(found.data) > most else found
 
     def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
-        """Return the findings for the document of a path, without notes; empty for a missing document.
+        """Return the findings for the document at a path, without notes.
 
-        An unreadable document is a finding.
+        A missing document has no findings. An unreadable document is a finding.
         """
         document = self.document(path)
         if document is None:
-            is_there = self.config.is_document(path) and self.world.exists(path)
-            return [_unreadable_finding(path)] if is_there and not self.world.is_folder(path) else []
+            exists = self.config.is_document(path) and self.world.exists(path)
+            return [_make_unreadable_finding(path)] if exists and not self.world.is_folder(path) else []
         subject = Subject(document, self.config, self.types, self.world)
         try:
-            found = check_document(subject, rules, _severities(self.config, path, rules), _MOST)
+            found = check_document(subject, rules, _choose_severities(self.config, path, rules), _MOST)
         except LimitExceeded:
-            return [_unreadable_finding(path)]
-        return [one for one in found if one.is_problem]
+            return [_make_unreadable_finding(path)]
+        return [finding for finding in found if finding.is_problem]
 
 
 def make_state_before(merge: Merge) -> CheckedState:
@@ -189,27 +189,27 @@ def make_state_after(merge: Merge, earlier: CheckedState) -> CheckedState:
 
 def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
     read = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
-    there = {part: data for part, data in read.items() if data is not None}
-    return read_type(name, {part: len(data) for part, data in there.items()}, partial(_part, there))
+    present = {part: data for part, data in read.items() if data is not None}
+    return read_type(name, {part: len(data) for part, data in present.items()}, partial(_get_part, present))
 
 
-def _part(parts: Mapping[str, bytes], name: str) -> bytes:
+def _get_part(parts: Mapping[str, bytes], name: str) -> bytes:
     return parts[name]
 
 
-def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
+def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
     """Return the severities of rules by the settings of the target.
 
-    An unknown document type is a note of `docyard validate`, and here a problem unless the settings set its
-    severity: the requirements of an unknown type cannot be checked.
+    An unknown document type is only a note of `docyard validate`. Here it is a problem unless the settings
+    set its severity, because the requirements of an unknown type cannot be checked.
     """
-    found = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
-    if unknown_type.RULE.name in found and unknown_type.RULE.name not in config.validation.levels(path):
-        found[unknown_type.RULE.name] = Severity.WARNING
-    return found
+    severities = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
+    if unknown_type.RULE.name in severities and unknown_type.RULE.name not in config.validation.levels(path):
+        severities[unknown_type.RULE.name] = Severity.WARNING
+    return severities
 
 
-def _unreadable_finding(path: str) -> Finding:
+def _make_unreadable_finding(path: str) -> Finding:
     message = "the document cannot be read, so it was not checked"
     return make_file_finding(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
 
@@ -241,15 +241,15 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 MOST_DOCUMENTS = 2_000
 MOST_BYTES = 64_000_000
-"""Bytes that one run reads; a larger merge is not checked, and passes no check."""
+"""The most bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
-    A problem is not new if the target has one of the same rule and message, in the same document or another
-    that the merge changes. So a moved section adds no problem. The function never raises for the content of
-    documents: an unreadable document fails the check.
+    A problem is not new if the target has a problem of the same rule and message. That problem may be in the
+    same document, or in another one that the merge changes. So a moved section adds no problem. The function
+    never raises for the content of documents: an unreadable document fails the check.
     """
     try:
         return _run_checks(merge, inbound)
@@ -277,17 +277,19 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     results = []
     for name, rules in RULES.items():
         others = linking if name == "links" else []
-        now = _findings(later, [*changed, *others], rules)
-        worse = (
+        current = _collect_findings(later, [*changed, *others], rules)
+        added = (
             []
-            if not now
-            else _subtract_findings(now, _findings(earlier, [*old_paths, *removed, *others], rules))
+            if not current
+            else _subtract_findings(
+                current, _collect_findings(earlier, [*old_paths, *removed, *others], rules)
+            )
         )
-        results.append(make_check_result(name, [_problem(later, finding) for finding in worse]))
+        results.append(make_check_result(name, [_make_problem(later, finding) for finding in added]))
     return tuple(results)
 
 
-def _findings(state: CheckedState, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
+def _collect_findings(state: CheckedState, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
     names = [rule.name for rule in rules]
     found: list[Finding] = []
     for path in dict.fromkeys(paths):
@@ -299,31 +301,31 @@ def _findings(state: CheckedState, paths: Sequence[str], rules: Sequence[Rule]) 
 
 
 def _subtract_findings(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """Return the additional findings; of equal ones those on new lines."""
-    lines = Counter((*_describe_finding(one), one.text) for one in earlier)
-    left = Counter(map(_describe_finding, earlier))
-    fresh: list[Finding] = []
-    for one in now:
-        key = (*_describe_finding(one), one.text)
-        if lines[key] > 0:
-            lines[key] -= 1
-            left[_describe_finding(one)] -= 1
+    """Return the findings of `now` that `earlier` lacks; of equal findings, return those on new lines."""
+    line_counts = Counter((*_describe_finding(finding), finding.text) for finding in earlier)
+    remaining = Counter(map(_describe_finding, earlier))
+    on_new_lines: list[Finding] = []
+    for finding in now:
+        key = (*_describe_finding(finding), finding.text)
+        if line_counts[key] > 0:
+            line_counts[key] -= 1
+            remaining[_describe_finding(finding)] -= 1
         else:
-            fresh.append(one)
-    worse: list[Finding] = []
-    for one in fresh:
-        if left[_describe_finding(one)] > 0:
-            left[_describe_finding(one)] -= 1
+            on_new_lines.append(finding)
+    added: list[Finding] = []
+    for finding in on_new_lines:
+        if remaining[_describe_finding(finding)] > 0:
+            remaining[_describe_finding(finding)] -= 1
         else:
-            worse.append(one)
-    return worse
+            added.append(finding)
+    return added
 
 
 def _describe_finding(finding: Finding) -> tuple[str, str]:
     return finding.rule, finding.comparison_key or finding.message
 
 
-def _problem(state: CheckedState, finding: Finding) -> Problem:
+def _make_problem(state: CheckedState, finding: Finding) -> Problem:
     document = state.document(finding.path)
     line = finding.line - 1
     address = finding.path

@@ -1,9 +1,9 @@
 """The sections that a change touches, and the overlaps of two changes.
 
-Two changes overlap if both touch the same section or front matter key, or if one removed or moved a section
-and the other touched a section below it. They also overlap if one touched a document or file as a whole, and
-the other touched any part of it. A document is touched as a whole if it was added, removed or moved, or was
-not compared by sections.
+Two changes overlap if both touch the same section or front matter key. They overlap if one removed or moved a
+section and the other touched a section below it. They also overlap if one touched a document or file as a
+whole, and the other touched any part of it. A document is touched as a whole if it was added, removed or
+moved, or was not compared by sections.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 _TAKES_ALL = (ChangeKind.REMOVED, ChangeKind.MOVED)
 Address = tuple[str, str | None]
-"""A path, and the key of a section in it; None for the document or file itself."""
+"""A path, and the key of a section in it, or None for the document or file itself."""
 
 
 class TouchedSections(NamedTuple):
     """The files, sections and keys that a change touches.
 
-    `sections` are addresses without those of front matter; of these `with_below` were removed or moved with
-    all sections below them, and `within` has the ancestors of each. `wholes` are paths, and `keys` are keys
-    of front matter by path.
+    `sections` are addresses, without those of front matter. `with_below` are the sections that were removed
+    or moved with all sections below them. `within` has the ancestors of each section. `wholes` are the paths
+    of files that are touched as a whole, and `keys` are keys of front matter by path.
     """
 
     wholes: frozenset[str]
@@ -53,19 +53,19 @@ class TouchedSections(NamedTuple):
 
 
 def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) -> TouchedSections:
-    """Return the sections that changes touch; these are the commits before and after.
+    """Return the sections that changes touch.
 
-    Raises DamagedRepository.
+    `old` and `new` are the commits before and after the changes. Raises DamagedRepository.
     """
     wholes = set(changes.files)
     keys: set[tuple[str, str]] = set()
     with_below: set[tuple[str, str]] = set()
     within: dict[tuple[str, str], tuple[str, ...]] = {}
-    for one in changes.documents:
-        if one.is_whole or one.old_path != one.path or not one.sections:
-            wholes |= {end for end in (one.path, one.old_path) if end is not None}
+    for change in changes.documents:
+        if change.is_whole or change.old_path != change.path or not change.sections:
+            wholes |= {end for end in (change.path, change.old_path) if end is not None}
             continue
-        for snapshot, place, kind in _list_places(one, old, new):
+        for snapshot, place, kind in _list_places(change, old, new):
             if kind is ChangeKind.METADATA:
                 keys.add((place.path, place.address))
                 continue
@@ -80,21 +80,21 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
 
 
 def find_common_addresses(one: TouchedSections, other: TouchedSections) -> tuple[str, ...]:
-    """Return the addresses, as in a link, that two changes touch, in the form of `one`; sorted."""
+    """Return the sorted addresses that both changes touch, in the form that a link has in `one`."""
     their_paths = other.paths
     found = {path for path in one.wholes if path in their_paths}
     found |= {path for path, _ in one.keys & other.keys}
     found |= {path for path, _ in one.keys if path in other.wholes}
-    theirs_within = {(path, above) for (path, _), row in other.within.items() for above in row}
+    theirs_within = {(path, above) for (path, _), ancestors in other.within.items() for above in ancestors}
     for address in one.sections:
         path, key = address
-        meets = (
+        overlaps = (
             path in other.wholes
             or address in other.sections
             or (address in one.with_below and address in theirs_within)
             or any((path, above) in other.with_below for above in one.within[address])
         )
-        if meets:
+        if overlaps:
             found.add(f"{path}#{key}")
     return tuple(sorted(found))
 
@@ -102,10 +102,10 @@ def find_common_addresses(one: TouchedSections, other: TouchedSections) -> tuple
 def _list_places(
     change: DocumentChange, old: Snapshot, new: Snapshot
 ) -> Iterator[tuple[Snapshot, PartVersion, ChangeKind]]:
-    for one in change.sections:
-        for snapshot, place in ((old, one.before), (new, one.after)):
+    for section_change in change.sections:
+        for snapshot, place in ((old, section_change.before), (new, section_change.after)):
             if place is not None:
-                yield snapshot, place, one.kind
+                yield snapshot, place, section_change.kind
 
 
 def _read_document(snapshot: Snapshot, path: str) -> Document | None:

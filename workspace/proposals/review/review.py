@@ -1,6 +1,6 @@
 """The review of a proposal: changes, overlaps, comments, and a preview of its merge.
 
-The preview has the conflicts of a merge now, and the problems that the merge would add.
+The preview has the current conflicts of the merge, and the problems that the merge would add.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 class Preview(NamedTuple):
     """A previewed merge of the target's tip and the proposal's.
 
-    `merge` is None if no merge is possible, and `reason` is the cause: the proposal is merged already, a
-    branch was deleted, or the two cannot be merged. `conflicts` must be decided first; `checks` are those of
-    the merge with the target's text for each conflict. `behind` counts the target's commits since the base,
-    by first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
+    `merge` is None if no merge is possible, and `reason` is the cause. For example, the proposal is merged
+    already, or a branch was deleted. `conflicts` must be decided first. `checks` are the
+    results for the merge with the target's text for each conflict. `behind` counts the target's commits since
+    the base, by first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
     """
 
     merge: Merge | None
@@ -67,8 +67,8 @@ class Preview(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Return True if it can be merged as it is, and adds no problem."""
-        return self.merge is not None and not self.conflicts and all(one.passed for one in self.checks)
+        """Return True if the merge has no conflict, and adds no problem."""
+        return self.merge is not None and not self.conflicts and all(check.passed for check in self.checks)
 
 
 _CACHED_CHANGES = 32
@@ -76,7 +76,7 @@ _CACHED_PREVIEWS = 16
 _CACHED_PATHS = 5_000
 _CACHED_ANCHORS = 10_000
 ComparedCommits = tuple[str | None, str]
-"""The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
+"""The commit that a proposal is compared with (None for an empty tree), and the one with its changes."""
 
 
 def get_proposal_review(branch: Branch) -> ProposalReview:
@@ -113,26 +113,26 @@ class ProposalReview:
         ends = self._find_compared_commits(proposal)
         if ends is None:
             return CommitChanges(None, None)
-        return self._changes.get(ends, lambda: compare_commits(*self._snapshots(ends)))
+        return self._changes.get(ends, lambda: compare_commits(*self._read_snapshots(ends)))
 
     def changed_paths(self, proposal: Proposal) -> frozenset[str]:
-        """Return every path that a proposal changes; fast, for lists.
+        """Return every path that a proposal changes, without a comparison of documents.
 
         Raises ShallowHistory, DamagedRepository.
         """
         ends = self._find_compared_commits(proposal)
-        return self._paths_of(ends) if ends is not None else frozenset()
+        return self._list_paths(ends) if ends is not None else frozenset()
 
     def touched_sections(self, proposal: Proposal) -> frozenset[Address]:
-        """Return the sections that a proposal touches, by path and key; None for the whole file.
+        """Return the sections that a proposal touches, by path and key; the key is None for the whole file.
 
         Raises ShallowHistory, DamagedRepository.
         """
         ends = self._find_compared_commits(proposal)
-        return self._touched_by(ends).addresses if ends is not None else frozenset()
+        return self._find_touched(ends).addresses if ends is not None else frozenset()
 
     def overlaps(self, proposal: Proposal, candidates: Sequence[Proposal]) -> tuple[Overlap, ...]:
-        """Return the given open proposals to the same target that touch the same sections, in their order.
+        """Return the open candidates with the same target that touch the same sections, in their order.
 
         Candidates that change none of the proposal's files are not compared. Unreadable ones are left out.
         Raises ShallowHistory, DamagedRepository.
@@ -141,7 +141,7 @@ class ProposalReview:
         ends = self._find_compared_commits(proposal, tips)
         if ends is None:
             return ()
-        own_paths = self._paths_of(ends)
+        own_paths = self._list_paths(ends)
         found: list[Overlap] = []
         for other in candidates:
             if other.id == proposal.id or not other.is_open:
@@ -150,9 +150,9 @@ class ProposalReview:
                 continue
             try:
                 other_ends = self._find_compared_commits(other, tips)
-                if other_ends is None or own_paths.isdisjoint(self._paths_of(other_ends)):
+                if other_ends is None or own_paths.isdisjoint(self._list_paths(other_ends)):
                     continue
-                addresses = find_common_addresses(self._touched_by(ends), self._touched_by(other_ends))
+                addresses = find_common_addresses(self._find_touched(ends), self._find_touched(other_ends))
             except WorkspaceError:
                 continue
             if addresses:
@@ -160,9 +160,9 @@ class ProposalReview:
         return tuple(found)
 
     def preview(self, proposal: Proposal) -> Preview:
-        """Return the merge of a proposal as of now, without a commit.
+        """Return the current merge of a proposal, without a commit.
 
-        Errors are returned as the reason, and never raised.
+        An error is returned as the reason, and never raised.
         """
         if proposal.state is ProposalState.MERGED:
             return Preview(None, reason="the proposal is merged already")
@@ -179,9 +179,10 @@ class ProposalReview:
             return _make_unmergeable_preview(error.message)
 
     def conflicts(self, proposal: Proposal, target_commit: str | None = None) -> tuple[FileConflict, ...]:
-        """Return the conflicts of a refresh: ours is the proposal, theirs its target, at its tip by default.
+        """Return the conflicts of a refresh: ours is the proposal, and theirs is its target.
 
-        There are none if the proposal is merged or a branch is deleted. Raises the errors of `merge_commits`.
+        `target_commit` is the commit of the target, by default its tip. There are none if the proposal is
+        merged or a branch is deleted. Raises the errors of `merge_commits`.
         """
         from workspace.merge.commits import merge_commits
 
@@ -205,7 +206,7 @@ class ProposalReview:
         return list_proposed_commits(self._workspace.git, self._graph, base, tip)
 
     def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
-        """Return the checks of a merge; those of a merge without decisions are cached."""
+        """Return the checks of a merge; cache the checks of a merge without decisions."""
         if merge.resolved:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
@@ -231,13 +232,15 @@ class ProposalReview:
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         target_filter = TargetFilter(snapshot, at)
         found: list[AnchoredThread] = []
-        followed, number = 0, first
+        followed_count, number = 0, first
         while (
-            number < min(len(threads), first + max_checked) and len(found) < limit and followed < max_followed
+            number < min(len(threads), first + max_checked)
+            and len(found) < limit
+            and followed_count < max_followed
         ):
             thread = threads[number]
             if target_filter.may_hold(thread.comment):
-                followed += thread.comment.target is not None
+                followed_count += thread.comment.target is not None
                 anchored = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
                 found += [anchored] if anchored.is_at(*at) else []
             number += 1
@@ -246,7 +249,7 @@ class ProposalReview:
     def _find_compared_commits(
         self, proposal: Proposal, tips: dict[str, str | None] | None = None
     ) -> ComparedCommits | None:
-        """Return the two commits to compare for a proposal; `tips` caches the tips of targets in one call."""
+        """Return the two commits to compare for a proposal; `tips` caches the tips of targets."""
         recorded_base = proposal.content.base
         if proposal.merge_record is not None:
             commit, tip = proposal.merge_record
@@ -272,17 +275,17 @@ class ProposalReview:
         key = tip.commit, proposal.id, comment.id
         return self._anchors.get(key, lambda: find_comment_anchor_safely(comment, tip))
 
-    def _paths_of(self, ends: ComparedCommits) -> frozenset[str]:
-        return self._paths.get(ends, lambda: list_changed_paths(*self._snapshots(ends)))
+    def _list_paths(self, ends: ComparedCommits) -> frozenset[str]:
+        return self._paths.get(ends, lambda: list_changed_paths(*self._read_snapshots(ends)))
 
-    def _touched_by(self, ends: ComparedCommits) -> TouchedSections:
+    def _find_touched(self, ends: ComparedCommits) -> TouchedSections:
         def find() -> TouchedSections:
-            old, new = self._snapshots(ends)
+            old, new = self._read_snapshots(ends)
             return find_touched_sections(self._changes.get(ends, lambda: compare_commits(old, new)), old, new)
 
         return self._touched.get(ends, find)
 
-    def _snapshots(self, ends: ComparedCommits) -> tuple[Snapshot, Snapshot]:
+    def _read_snapshots(self, ends: ComparedCommits) -> tuple[Snapshot, Snapshot]:
         base, tip = ends
         new = self._workspace.snapshot(tip)
         return (Snapshot(new.git, None) if base is None else new.at(base)), new

@@ -1,7 +1,7 @@
 """Passages of source code and of logs.
 
-Those of source code are the declaration, comments and docstrings. Those of a log are its first and last
-lines, and the first line of each level of errors and warnings.
+The passages of source code are the declaration, comments and docstrings. The passages of a log are its first
+and last lines, and the first line of each level of errors and warnings.
 """
 
 from __future__ import annotations

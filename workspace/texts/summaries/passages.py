@@ -1,7 +1,7 @@
 """Passages: the parts of a text that a summary may keep, and their weights.
 
-Also: the removal of markup that has no meaning in plain text; the split of paragraphs into sentences, for any
-language; and signatures, the lines of code that declare something or show how it is called.
+The module also removes markup that has no meaning in plain text, and splits paragraphs of any language into
+sentences. It finds signatures: the lines of code that declare something or show a call of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PassageKind(StrEnum):
 
 
 class Passage(NamedTuple):
-    """A part of a section: `text` as it is shown, on one line; `note` is our remark on it ("12 rows")."""
+    """A part of a section: its `text` on one line, and a `note` about it, such as "12 rows"."""
 
     kind: PassageKind
     text: str
@@ -110,13 +110,13 @@ _STATES_FIGURE = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns search so many characters of a sentence; a definition or a warning shows at its beginning.
+# The numbers of characters that patterns search: definitions and warnings are recognized by their beginning.
 _SEARCHED_LENGTH = 1_000
 _DEFINITION_LENGTH = 120
 
 
 def classify_sentence(sentence: str) -> PassageKind:
-    """Return the kind of a sentence by its words; SENTENCE if no pattern matches."""
+    """Return the kind of a sentence by its words; return SENTENCE if no pattern matches."""
     text = sentence[:_SEARCHED_LENGTH]
     if _WARNS.match(text) or _DEPRECATES.search(text):
         return PassageKind.WARNING
@@ -232,7 +232,7 @@ def strip_markup(source: str) -> str:
         return f"`{_PLACEHOLDER}{len(spans) - 1}`"
 
     without_markup = _remove_markup(CODE_SPAN.sub(replace_span, source))
-    restored = _REPLACED_SPAN.sub(lambda found: spans[int(found[1])], without_markup)
+    restored = _REPLACED_SPAN.sub(lambda match: spans[int(match[1])], without_markup)
     return _SPACE.sub(" ", restored).strip()
 
 

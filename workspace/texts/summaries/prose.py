@@ -101,22 +101,22 @@ class _BlockReader:
         """Yield the blocks in order."""
         while self._index < len(self._lines):
             line = self._lines[self._index]
-            first = line.lstrip()
-            if not first:
+            stripped = line.lstrip()
+            if not stripped:
                 self._index += 1
-            elif first.startswith("<!--"):
+            elif stripped.startswith("<!--"):
                 self._index = _find_end_of_comment(self._lines, self._index)
             elif opening := _FENCE.match(line) or _LISTING.match(line):
                 end = _find_closing_line(self._lines, self._index, opening)
                 yield self._make_block(Shape.CODE, self._lines[self._index + 1 : end], end + 1)
-            elif first.startswith(">") and not self._is_quoted:
+            elif stripped.startswith(">") and not self._is_quoted:
                 yield from self._read_quotation()
-            elif found := _ADMONITION.match(line):
-                yield from self._read_admonition(found)
+            elif match := _ADMONITION.match(line):
+                yield from self._read_admonition(match)
             elif self._begins_table():
                 yield self._read_table()
-            elif found := _ITEM.match(line):
-                yield self._read_item(line[found.end() :])
+            elif match := _ITEM.match(line):
+                yield self._read_item(line[match.end() :])
             elif _LINE_WITHOUT_WORDS.match(line):
                 self._index += 1
             elif _INDENTED.match(line) and not (self._in_list or self._label):
@@ -191,7 +191,7 @@ class _BlockReader:
 
 
 def _find_end_of_paragraph(lines: Sequence[str], index: int) -> int:
-    """Return the index of the line after a paragraph that contains the line before `place`."""
+    """Return the index of the line after a paragraph that contains the line before `index`."""
     while index < len(lines):
         line = lines[index]
         if not line.strip() or _FENCE.match(line) or _ITEM.match(line) or _ADMONITION.match(line):
@@ -203,7 +203,7 @@ def _find_end_of_paragraph(lines: Sequence[str], index: int) -> int:
 
 
 def _find_closing_line(lines: Sequence[str], index: int, opening: re.Match[str]) -> int:
-    """Return the index of the line that closes a fence; the number of lines if none does."""
+    """Return the index of the line that closes a fence, or the number of lines if no line closes it."""
     mark = opening[0].strip()
     for end in range(index + 1, len(lines)):
         line = lines[end].strip()

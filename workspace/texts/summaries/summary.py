@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     Count = Callable[[str], int]
 
-# The cost of a line in addition to its tokens, and the number of tokens below which a passage has less
-# content.
+# The cost of a line in addition to its tokens, and the number of tokens below which a passage has a lower
+# weight.
 _LINE_OVERHEAD = 6
 _FULL_WEIGHT_TOKENS = 14
 
@@ -48,7 +48,9 @@ class PassageChoice(NamedTuple):
 def choose_passages(
     choices: Sequence[PassageChoice], sizes: Sequence[int], remaining: int
 ) -> list[PassageChoice]:
-    """Return the best choices that fit `budget` tokens, best first; `sizes` are the tokens of each section.
+    """Return the best choices that fit `remaining` tokens, best first.
+
+    `sizes` are the tokens of each section.
 
     The choice is greedy by weight per token. Each choice lowers the weight of more passages of its section,
     relative to the section's fair share. Shares are proportional to the square roots of the sizes, so that a
@@ -60,14 +62,14 @@ def choose_passages(
         by_section.setdefault(choice.section, []).append(choice)
     for section_choices in by_section.values():
         # The best choice is the last one, because it is removed from the end.
-        section_choices.sort(key=lambda choice: (_weight_per_token(choice), -choice.place))
+        section_choices.sort(key=lambda choice: (_compute_weight_per_token(choice), -choice.place))
     roots = {section: math.sqrt(sizes[section] + 1) for section in by_section}
     share_unit = max(remaining, 1) / (sum(roots.values()) or 1.0)
     spent = dict.fromkeys(by_section, 0)
 
     def rank(section: int) -> tuple[float, int]:
         share = share_unit * roots[section]
-        return -_weight_per_token(by_section[section][-1]) * share / (share + spent[section]), section
+        return -_compute_weight_per_token(by_section[section][-1]) * share / (share + spent[section]), section
 
     heap = [rank(section) for section in by_section]
     heapify(heap)
@@ -86,7 +88,7 @@ def choose_passages(
     return chosen
 
 
-def _weight_per_token(choice: PassageChoice) -> float:
+def _compute_weight_per_token(choice: PassageChoice) -> float:
     return choice.worth * min(1.0, choice.cost / _FULL_WEIGHT_TOKENS) / (choice.cost + _LINE_OVERHEAD)
 
 
@@ -108,7 +110,7 @@ def format_full_names(entries: Sequence[OutlineEntry], count: Count) -> list[Sec
 
 
 def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
-    """Return the address without the title if its last part is the title's slug; else both."""
+    """Return the address of each section, with the title unless the last part is the title's slug."""
     return [
         _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count)
         for entry in entries
@@ -214,8 +216,8 @@ class Summary(NamedTuple):
     """A summary of a text; `content` is Markdown.
 
     `named` are the sections that the content names, of `sections` in total. `included` and `total` count
-    passages by kind; only the first MAX_PASSAGES were read if `is_cut`. `completeness` is the share of the
-    original's tokens that the content includes or names, from 0 to 1.
+    passages by kind. If `is_cut` is True, only the first MAX_PASSAGES were read. `completeness` is the share
+    of the original's tokens that the content includes or names, from 0 to 1.
     """
 
     content: str
@@ -247,7 +249,7 @@ def check_style(style: str) -> None:
 def choose_default_budget(original: int, names: int) -> int:
     """Return the default token budget of a summary.
 
-    `original` are the tokens of the text, `names` those of its section names.
+    `original` is the number of tokens of the text. `names` is the number of tokens of its section names.
     """
     default = max(_MIN_DEFAULT, min(original // _DEFAULT_DIVISOR, _MAX_DEFAULT))
     needed = min(int(names * _NAMES_FACTOR), original // _MIN_DIVISOR)
@@ -294,7 +296,7 @@ def summarize(
         tuple(entries[position] for position in draft.named),
         len(entries),
         Counter(passage.kind for passage in chosen_passages),
-        Counter(passage.kind for found in passages for passage in found),
+        Counter(passage.kind for section_passages in passages for passage in section_passages),
         count(content),
         original_tokens,
         budget,

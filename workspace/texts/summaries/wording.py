@@ -68,7 +68,7 @@ def _format_share(count: int, total: int, words: str) -> str:
 
 
 def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many sections and passages of each kind a summary includes, and how many it omits."""
+    """Return the numbers of included and of omitted sections and passages, by kind."""
     kinds = [kind for kind in PassageKind if summary.total.get(kind)]
     included = {"sections": len(summary.named)}
     included |= {kind.value: summary.included.get(kind, 0) for kind in kinds}

@@ -41,7 +41,7 @@ class MoveLookup(Protocol):
 
 
 class PathVariants:
-    """The paths of a file tree, found in spite of another letter case or Unicode form.
+    """A lookup of the paths of a file tree, regardless of letter case and Unicode form.
 
     The file tree must not change: the names of each folder are read once, for all links.
     """
@@ -51,45 +51,45 @@ class PathVariants:
         self._names: dict[str, Mapping[str, Sequence[str]]] = {}
 
     def of(self, path: str) -> str | None:
-        """Return the only path that differs from this one just in case or Unicode form, or None."""
+        """Return the only path that differs from this one only in case or Unicode form, or None."""
         folder = ""
         for name in path.split("/"):
             if name not in self._world.entries(folder):
-                variants = self._in(folder).get(fold_name(name), ())
+                variants = self._read_folder(folder).get(fold_name(name), ())
                 if len(variants) != 1:
                     return None
                 name = variants[0]
             folder = f"{folder}/{name}" if folder else name
         return folder
 
-    def _in(self, folder: str) -> Mapping[str, Sequence[str]]:
+    def _read_folder(self, folder: str) -> Mapping[str, Sequence[str]]:
         if folder not in self._names:
-            found: dict[str, list[str]] = {}
+            names: dict[str, list[str]] = {}
             for name in self._world.entries(folder):
-                found.setdefault(fold_name(name), []).append(name)
-            self._names[folder] = found
+                names.setdefault(fold_name(name), []).append(name)
+            self._names[folder] = names
         return self._names[folder]
 
 
 def find_link_fixes(subject: Subject, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
-    """Return a fix for each broken link of a document with one possible target."""
+    """Yield a fix for each broken link of a document that has exactly one possible target."""
     document, world = subject.document, subject.world
-    found: dict[str, Target | None] = {}
+    targets: dict[str, Target | None] = {}
     for link, resolved in subject.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
-        if link.destination not in found:
-            found[link.destination] = _find_intended_target(world, resolved, moves, variants)
-        target = found[link.destination]
+        if link.destination not in targets:
+            targets[link.destination] = _find_intended_target(world, resolved, moves, variants)
+        target = targets[link.destination]
         if target is None:
             continue
-        written = format_destination(link, document.path, target, world)
-        splice = Splice(link.destination_start, link.destination_end, written)
-        if written != document.data[splice.start : splice.end]:
-            yield Fix(_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
+        destination = format_destination(link, document.path, target, world)
+        splice = Splice(link.destination_start, link.destination_end, destination)
+        if destination != document.data[splice.start : splice.end]:
+            yield Fix(_find_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
 
 
-def _rule(link: Link, resolved: ResolvedLink) -> str:
+def _find_rule(link: Link, resolved: ResolvedLink) -> str:
     if resolved.status is LinkStatus.MISSING_FRAGMENT:
         return "broken-fragment"
     return "broken-image" if link.is_image else "broken-link"
@@ -103,19 +103,19 @@ def _find_intended_target(
     if target is None:
         return None
     if resolved.path is not None:
-        return _place(world, resolved.path, target.fragment, moves)
+        return _resolve_at(world, resolved.path, target.fragment, moves)
     paths: set[str] = set()
     for path in list_candidate_paths(target, world.rules):
-        now = moves.document(path) or variants.of(path)
-        if now is not None and world.exists(now):
-            paths.add(now)
+        current_path = moves.document(path) or variants.of(path)
+        if current_path is not None and world.exists(current_path):
+            paths.add(current_path)
     if len(paths) != 1:
         return None
-    return _place(world, paths.pop(), target.fragment, moves)
+    return _resolve_at(world, paths.pop(), target.fragment, moves)
 
 
-def _place(world: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
-    """Return a target at a path, with a fragment that exists or differs just in case; else None."""
+def _resolve_at(world: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
+    """Return a target at a path, with a fragment that exists or differs only in case, or None."""
     target = Target(path, fragment, world.is_folder(path))
     if resolve_fragment(world, target, path).status is LinkStatus.OK:
         return target
@@ -129,8 +129,12 @@ def _place(world: FileTree, path: str, fragment: str | None, moves: MoveLookup) 
     moved = moves.section(path, fragment)
     if moved is None or matching:
         return None
-    now = Target(*moved)
-    return now if resolve_fragment(world, now, now.path).status is LinkStatus.OK else None
+    current_target = Target(*moved)
+    return (
+        current_target
+        if resolve_fragment(world, current_target, current_target.path).status is LinkStatus.OK
+        else None
+    )
 
 
 _MOST_SECTIONS = 500
@@ -161,16 +165,19 @@ class MoveHistory:
 
     def __init__(self, tip: Snapshot, moves: Moves) -> None:
         self._tip, self._moves = tip, moves
-        self._left = _MOST_SECTIONS
+        self._remaining = _MOST_SECTIONS
 
     def document(self, path: str) -> str | None:
         """Return the current path of a document that was earlier at this path."""
         return self.documents.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """Return the current path and address of a section with this earlier address; at most 500 times."""
-        self._left -= 1
-        move = self._moves.find(self._tip, path, fragment) if self._left >= 0 else None
+        """Return the current path and address of a section that had this address earlier.
+
+        Only the first 500 calls search the history; later calls return None.
+        """
+        self._remaining -= 1
+        move = self._moves.find(self._tip, path, fragment) if self._remaining >= 0 else None
         return None if move is None or move.fragment is None else (move.path, move.fragment)
 
     @cached_property

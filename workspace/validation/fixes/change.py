@@ -26,7 +26,7 @@ class Fix(NamedTuple):
 
 
 class SkippedFix(NamedTuple):
-    """A finding without a fix, on a line (from 1; 0 is the whole document), and the reason."""
+    """A finding without a fix, on a line (from 1, or 0 for the whole document), and the reason."""
 
     rule: str
     path: str
@@ -35,7 +35,10 @@ class SkippedFix(NamedTuple):
 
 
 class FixedDocument(NamedTuple):
-    """A document before and after its fixes, with as many lines; without fixes, the same object."""
+    """A document before and after its fixes, with the same number of lines.
+
+    Without fixes, `before` and `document` are the same object.
+    """
 
     before: Document
     document: Document
@@ -44,12 +47,12 @@ class FixedDocument(NamedTuple):
 
     @property
     def change(self) -> FixedBytes:
-        """The bytes without the parsed documents, which would take ten times the memory."""
+        """The changed bytes without the parsed documents, which would take ten times the memory."""
         return FixedBytes(self.document.path, self.before.data, self.document.data, self.fixes)
 
 
 class FixedBytes(NamedTuple):
-    """A document's bytes before and after, and its fixes; no fixes if only its links were updated."""
+    """A document's bytes before and after, and its fixes; there are none if only links were updated."""
 
     path: str
     before: bytes
@@ -58,7 +61,7 @@ class FixedBytes(NamedTuple):
 
 
 class FixResult(NamedTuple):
-    """The result of fixing the document of a path; it can be sent from one process to another.
+    """The result of fixing the document at a path; it can be sent from one process to another.
 
     There is no `change` without fixes. `survival` is set if a name may have another target now. `is_open` is
     True if the history is needed, and then no fix was made.
@@ -78,33 +81,34 @@ _LONGEST = 1_000
 def format_unified_diff(change: FixedBytes) -> Iterator[str]:
     """Yield the lines of a unified diff of two versions of the same lines, without line endings.
 
-    One line around each change is shown, at most 1,000 characters of each. What is not UTF-8 is U+FFFD.
+    One line of context is shown around each change, and at most 1,000 characters of each line. Invalid UTF-8
+    is shown as U+FFFD.
     """
     before, after = Lines(change.before), Lines(change.after)
     yield f"--- a/{change.path}"
     yield f"+++ b/{change.path}"
-    for group in _groups(before, after):
+    for group in _group_changed_lines(before, after):
         first, last = max(0, group[0] - _CONTEXT), min(len(before), group[-1] + 1 + _CONTEXT)
         yield f"@@ -{first + 1},{last - first} +{first + 1},{last - first} @@"
         position, lines = first, frozenset(group)
         while position < last:
-            run = position
-            while run < last and run in lines:
-                run += 1
-            if run == position:
+            end = position
+            while end < last and end in lines:
+                end += 1
+            if end == position:
                 yield f" {_truncate(before, position)}"
                 position += 1
                 continue
-            yield from (f"-{_truncate(before, line)}" for line in range(position, run))
-            yield from (f"+{_truncate(after, line)}" for line in range(position, run))
-            position = run
+            yield from (f"-{_truncate(before, line)}" for line in range(position, end))
+            yield from (f"+{_truncate(after, line)}" for line in range(position, end))
+            position = end
 
 
-def _groups(before: Lines, after: Lines) -> Iterator[list[int]]:
-    """Yield the lines that differ, from 0; those whose surroundings meet are one group."""
+def _group_changed_lines(before: Lines, after: Lines) -> Iterator[list[int]]:
+    """Yield the lines that differ, from 0; lines with adjacent or common context form one group."""
     group: list[int] = []
     for line in range(len(before)):
-        if _line(before, line) == _line(after, line):
+        if _read_line(before, line) == _read_line(after, line):
             continue
         if group and line - group[-1] > 2 * _CONTEXT + 1:
             yield group
@@ -114,7 +118,7 @@ def _groups(before: Lines, after: Lines) -> Iterator[list[int]]:
         yield group
 
 
-def _line(lines: Lines, line: int) -> bytes:
+def _read_line(lines: Lines, line: int) -> bytes:
     return lines.data[lines.offset(line) : lines.offset(line + 1)]
 
 

@@ -42,19 +42,19 @@ def fix_files(done: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> 
 
     `snapshot` is the commit that the files are laid over.
     """
-    changes = {one.path: one.change for one in done if one.change}
-    left = [left for one in done for left in one.left]
-    survival = combine_offset_maps(one.survival for one in done)
+    changes = {result.path: result.change for result in done if result.change}
+    left = [skipped for result in done for skipped in result.left]
+    survival = combine_offset_maps(result.survival for result in done)
     if survival is None:
         return FixedFiles(list(changes.values()), left, 0)
     before = _lay_files(snapshot, files)
     after = before.copy()
-    _lay(after, changes, survival.documents)
+    _lay_changes(after, changes, survival.documents)
     affected = AffectedPaths.of(before, after, survival).paths
     if not affected:
         return FixedFiles(list(changes.values()), left, 0)
     linking = _LinkingDocuments(frozenset(ScannedInbound().find_linking_documents(snapshot, affected)))
-    _lay(after, changes, linking.paths.union(before.written_paths).difference(survival.documents))
+    _lay_changes(after, changes, linking.paths.union(before.written_paths).difference(survival.documents))
     relinked = update_links(before, after, survival, linking)
     for old, new in relinked.revised_documents:
         change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
@@ -68,11 +68,11 @@ class _LinkingDocuments(NamedTuple):
     paths: frozenset[str]
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that were found before; only these need to be laid."""
+        """Return the documents that were found before; only these are laid over the commit."""
         return self.paths
 
 
-def _lay(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
+def _lay_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
     """Lay the changed documents at these paths over the overlay."""
     for path in paths:
         if path in changes:
@@ -80,17 +80,17 @@ def _lay(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[st
 
 
 def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
-    """Return the files as an overlay of a commit: different documents are laid over, deleted ones removed."""
+    """Return the files as an overlay of a commit, with changed documents and without deleted ones."""
     overlay = Overlay(snapshot)
-    there = snapshot.documents
+    committed = snapshot.documents
     for path in files.documents:
         try:
             data = files.reader.read(path)
-            if there.get(path) != hash_blob(data):
+            if committed.get(path) != hash_blob(data):
                 overlay.put(Document.parse(data, path))
         except (LimitExceeded, UnreadableFile, NotADocument):
             continue
-    for path in there.keys() - set(files.documents):
+    for path in committed.keys() - set(files.documents):
         overlay.remove(path)
     return overlay
 
@@ -98,13 +98,13 @@ def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
 def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
     """Replace the file of a document atomically, with the same mode.
 
-    Return a `SkippedFix` if the file was not written: it changed meanwhile, or the system refused it.
+    Return a `SkippedFix` if the file was not written: it changed meanwhile, or the system refused the write.
     """
     file = root / change.path
-    private = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
+    temporary = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
         status = file.lstat()
-        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with open(descriptor, "wb") as stream:
                 stream.write(change.after)
@@ -113,9 +113,9 @@ def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
                 return SkippedFix(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
-            os.replace(private, file)
+            os.replace(temporary, file)
         finally:
-            private.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return SkippedFix(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")

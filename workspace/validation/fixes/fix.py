@@ -51,39 +51,39 @@ def fix_document(document: Document, fixers: FixFinder) -> FixedDocument:
 
     Fixes that would change its structure are skipped and reported.
     """
-    done: list[Fix] = []
-    left: tuple[SkippedFix, ...] = ()
-    now = document
+    applied: list[Fix] = []
+    skipped: tuple[SkippedFix, ...] = ()
+    current = document
     for _ in range(_ROUNDS):
-        found = list(fixers.find(now))
-        one = apply_fixes(now, found)
-        left = tuple(dict.fromkeys((*left, *one.left)))
-        done += one.fixes
-        now = one.document
-        if not one.fixes or (
-            len(one.fixes) == sum(isinstance(item, Fix) for item in found)
-            and not fixers.may_find_more(one.fixes)
+        candidates = list(fixers.find(current))
+        round_result = apply_fixes(current, candidates)
+        skipped = tuple(dict.fromkeys((*skipped, *round_result.left)))
+        applied += round_result.fixes
+        current = round_result.document
+        if not round_result.fixes or (
+            len(round_result.fixes) == sum(isinstance(item, Fix) for item in candidates)
+            and not fixers.may_find_more(round_result.fixes)
         ):
             break
-    return FixedDocument(document, now, tuple(done), left)
+    return FixedDocument(document, current, tuple(applied), skipped)
 
 
 def apply_fixes(document: Document, found: Iterable[Fix | SkippedFix]) -> FixedDocument:
-    """Return the document with the non-overlapping fixes; if they are harmful together, those of one rule."""
+    """Return the document with its non-overlapping fixes, or with those of one rule if all are harmful."""
     items = tuple(found)
-    left = tuple(one for one in items if isinstance(one, SkippedFix))
-    fixes = _select_separate([one for one in items if isinstance(one, Fix)])
+    left = tuple(item for item in items if isinstance(item, SkippedFix))
+    fixes = _select_separate([item for item in items if isinstance(item, Fix)])
     if not fixes:
         return FixedDocument(document, document, (), left)
     reason = ""
-    for chosen in _list_choices(fixes):
+    for choice in _list_choices(fixes):
         try:
-            changed = Document.parse(_apply(document.data, chosen), document.path)
+            changed = Document.parse(_apply_splices(document.data, choice), document.path)
         except LimitExceeded as error:
             reason = error.message
             continue
-        if _is_equivalent(document, changed, named=any(fix.rule == missing_anchor.RULE for fix in chosen)):
-            return FixedDocument(document, changed, chosen, left)
+        if _is_equivalent(document, changed, named=any(fix.rule == missing_anchor.RULE for fix in choice)):
+            return FixedDocument(document, changed, choice, left)
         reason = "a fix would change how the headings or the front matter are parsed"
     return FixedDocument(
         document, document, (), (*left, SkippedFix(fixes[0].rule, document.path, fixes[0].line, reason))
@@ -102,14 +102,14 @@ def _select_separate(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
     """Return the fixes in order, without those that overlap the one before them."""
     selected: list[Fix] = []
     position = 0
-    for fix in sorted(fixes, key=lambda one: (one.splice.start, one.splice.end)):
+    for fix in sorted(fixes, key=lambda candidate: (candidate.splice.start, candidate.splice.end)):
         if fix.splice.start >= position:
             selected.append(fix)
             position = fix.splice.end
     return tuple(selected)
 
 
-def _apply(data: bytes, fixes: Iterable[Fix]) -> bytes:
+def _apply_splices(data: bytes, fixes: Iterable[Fix]) -> bytes:
     parts: list[bytes] = []
     position = 0
     for fix in fixes:
@@ -122,7 +122,7 @@ def _apply(data: bytes, fixes: Iterable[Fix]) -> bytes:
 def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
     """Return True if two versions have the same lines, sections, addresses and front matter.
 
-    Where sections are `named`, those that shared an address have one each afterwards.
+    If `named` is True, sections that shared an address may have different addresses afterwards.
     """
     if (
         len(old.lines) != len(new.lines)
@@ -133,9 +133,13 @@ def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
     ):
         return False
     return all(
-        (was.level, was.parent, was.line, was.title) == (now.level, now.parent, now.line, now.title)
-        and (was.address == now.address or (named and was.anchor is None and was.address != was.key))
-        for was, now in zip(old.sections, new.sections, strict=True)
+        (before.level, before.parent, before.line, before.title)
+        == (after.level, after.parent, after.line, after.title)
+        and (
+            before.address == after.address
+            or (named and before.anchor is None and before.address != before.key)
+        )
+        for before, after in zip(old.sections, new.sections, strict=True)
     )
 
 
@@ -168,29 +172,29 @@ class FixFinder:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the arguments for another process, without the cached documents."""
-        return _list_fixers, (self.files, self.selection, self.moves)
+        return _make_fix_finder, (self.files, self.selection, self.moves)
 
     def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
         """Yield every fix of a document, and the findings to skip."""
         severities = self.selection.severities(document.path)
-        held = FIXABLE_RULES.intersection(severities)
-        if MISSING_ANCHOR in held and not _SWITCH.search(document.data):
+        enabled = FIXABLE_RULES.intersection(severities)
+        if MISSING_ANCHOR in enabled and not _SWITCH.search(document.data):
             # Only a comment exempts a heading, so the rule need not run.
             yield from add_missing_anchors(document, self.files.config.anchors)
-            held -= {MISSING_ANCHOR}
-        rules = [rule for rule in RULES if rule.name in held]
+            enabled -= {MISSING_ANCHOR}
+        rules = [rule for rule in RULES if rule.name in enabled]
         if not rules:
             return
         subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
         findings = check_document(subject, rules, severities)
         for finding in findings:
             yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
-        if unnamed := _lines(findings, {MISSING_ANCHOR}):
-            found = add_missing_anchors(document, self.files.config.anchors)
-            yield from (one for one in found if one.line in unnamed)
-        if broken := _lines(findings, LINKS):
+        if unnamed := _select_lines(findings, {MISSING_ANCHOR}):
+            anchor_fixes = add_missing_anchors(document, self.files.config.anchors)
+            yield from (fix for fix in anchor_fixes if fix.line in unnamed)
+        if broken := _select_lines(findings, LINKS):
             yield from (
-                one for one in find_link_fixes(subject, self.moves, self.variants) if one.line in broken
+                fix for fix in find_link_fixes(subject, self.moves, self.variants) if fix.line in broken
             )
 
     def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
@@ -198,82 +202,93 @@ class FixFinder:
         return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_SPOTS
 
 
-def _list_fixers(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
+def _make_fix_finder(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
     return FixFinder(files=files, selection=selection, moves=moves)
 
 
-def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:
+def _select_lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:
     return {finding.line for finding in findings if finding.rule in rules}
 
 
 def map_offsets(one: FixedDocument, dialect: Dialect) -> OffsetMap | None:
-    """Return the offset map of a fixed document; None if every name has the same target as before."""
+    """Return the offset map of a fixed document; return None if no name has another target."""
     before, after = one.before, one.document
     if not _may_rename(before, after, dialect):
         return None
     renamed = {
-        (before.path, was.heading_start): (after.path, now.heading_start)
-        for was, now in zip(before.sections, after.sections, strict=True)
-        if was.has_heading
+        (before.path, old.heading_start): (after.path, new.heading_start)
+        for old, new in zip(before.sections, after.sections, strict=True)
+        if old.has_heading
     }
-    return OffsetMap(tuple(_pieces(before, after)), renamed, {before.path: after.path})
+    return OffsetMap(tuple(_list_preserved_spans(before, after)), renamed, {before.path: after.path})
 
 
 def combine_offset_maps(several: Iterable[OffsetMap | None]) -> OffsetMap | None:
-    """Return the offset map of several documents; None if all are unchanged."""
-    found = [one for one in several if one is not None]
-    if not found:
+    """Return the offset map of several documents; return None if all are unchanged."""
+    offset_maps = [offset_map for offset_map in several if offset_map is not None]
+    if not offset_maps:
         return None
-    pieces = tuple(piece for one in found for piece in one.pieces)
-    renamed = {place: now for one in found for place, now in one.renamed.items()}
-    return OffsetMap(pieces, renamed, {path: now for one in found for path, now in one.documents.items()})
+    pieces = tuple(piece for offset_map in offset_maps for piece in offset_map.pieces)
+    renamed = {place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()}
+    return OffsetMap(
+        pieces,
+        renamed,
+        {path: current for offset_map in offset_maps for path, current in offset_map.documents.items()},
+    )
 
 
 def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
     """Return True if a name may have another target now; uncertain cases count as True."""
-    if any(was.aliases != now.aliases for was, now in zip(before.sections, after.sections, strict=True)):
+    if any(old.aliases != new.aliases for old, new in zip(before.sections, after.sections, strict=True)):
         return True
-    given = {
-        now.anchor: now.position
-        for was, now in zip(before.sections, after.sections, strict=True)
-        if was.anchor is None and now.anchor is not None
+    added = {
+        new.anchor: new.position
+        for old, new in zip(before.sections, after.sections, strict=True)
+        if old.anchor is None and new.anchor is not None
     }
-    if not given:
+    if not added:
         return False
     if (
         dialect is not Dialect.GITHUB
         or before.form not in (None, AnchorForm.HTML)
         or may_have_nested_headings(before.data)
-        or may_be_named_elsewhere(before.data, set(given))
+        or may_be_named_elsewhere(before.data, set(added))
     ):
         return True
     numbered = UniqueNames("-", 1)
-    slugs = {numbered.make_unique(item.slug): item.position for item in before.sections if item.has_heading}
-    return any(slugs.get(name, position) != position for name, position in given.items())
+    slugs = {
+        numbered.make_unique(section.slug): section.position
+        for section in before.sections
+        if section.has_heading
+    }
+    return any(slugs.get(name, position) != position for name, position in added.items())
 
 
-def _pieces(before: Document, after: Document) -> Iterator[PreservedSpan]:
+def _list_preserved_spans(before: Document, after: Document) -> Iterator[PreservedSpan]:
     """Yield the bytes that two versions of the same lines have in common, at the ends of each line."""
-    old, new = before.lines, after.lines
-    start = (old.offset(0), new.offset(0))
-    for line in range(len(old)):
-        first, second = old.offset(line), new.offset(line)
-        one, other = before.data[first : old.offset(line + 1)], after.data[second : new.offset(line + 1)]
-        if one == other:
+    old_lines, new_lines = before.lines, after.lines
+    start = (old_lines.offset(0), new_lines.offset(0))
+    for line in range(len(old_lines)):
+        old_start, new_start = old_lines.offset(line), new_lines.offset(line)
+        old_line, new_line = (
+            before.data[old_start : old_lines.offset(line + 1)],
+            after.data[new_start : new_lines.offset(line + 1)],
+        )
+        if old_line == new_line:
             continue
-        head = _common(one, other)
-        tail = _common(one[head:][::-1], other[head:][::-1])
-        if start[0] < first + head:
-            yield PreservedSpan(before.path, start[0], first + head, after.path, start[1])
-        start = first + len(one) - tail, second + len(other) - tail
+        head = _count_common_prefix(old_line, new_line)
+        tail = _count_common_prefix(old_line[head:][::-1], new_line[head:][::-1])
+        if start[0] < old_start + head:
+            yield PreservedSpan(before.path, start[0], old_start + head, after.path, start[1])
+        start = old_start + len(old_line) - tail, new_start + len(new_line) - tail
     if start[0] < len(before.data):
         yield PreservedSpan(before.path, start[0], len(before.data), after.path, start[1])
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _count_common_prefix(left: bytes, right: bytes) -> int:
     """Return the length of the common prefix of two texts."""
-    size = min(len(one), len(other))
-    return next((place for place in range(size) if one[place] != other[place]), size)
+    size = min(len(left), len(right))
+    return next((index for index in range(size) if left[index] != right[index]), size)
 
 
 UNREADABLE = "unreadable-document"
@@ -285,24 +300,24 @@ def fix_documents(fixers: FixFinder, paths: Iterable[str]) -> list[FixResult]:
 
     Raises DamagedRepository.
     """
-    done = (_fix_one(fixers, path) for path in paths)
-    return [one for one in done if one is not None]
+    results = (_fix_path(fixers, path) for path in paths)
+    return [result for result in results if result is not None]
 
 
-def _fix_one(fixers: FixFinder, path: str) -> FixResult | None:
+def _fix_path(fixers: FixFinder, path: str) -> FixResult | None:
     config = fixers.files.config
     try:
-        one = fix_document(fixers.corpus.read(path), fixers)
+        fixed = fix_document(fixers.corpus.read(path), fixers)
     except NotADocument:
         return None
     except HistoryNeeded:
         return FixResult(path, is_open=True)
     except (LimitExceeded, UnreadableFile) as error:
         return FixResult(path, left=(SkippedFix(UNREADABLE, path, 0, error.message),))
-    if not one.fixes:
-        return FixResult(path, left=one.left) if one.left else None
+    if not fixed.fixes:
+        return FixResult(path, left=fixed.left) if fixed.left else None
     try:
-        config.limits.check_written(one.document, one.before)
+        config.limits.check_written(fixed.document, fixed.before)
     except LimitExceeded as error:
-        return FixResult(path, left=(*one.left, SkippedFix(one.fixes[0].rule, path, 0, error.message)))
-    return FixResult(path, one.change, one.left, map_offsets(one, config.links.dialect))
+        return FixResult(path, left=(*fixed.left, SkippedFix(fixed.fixes[0].rule, path, 0, error.message)))
+    return FixResult(path, fixed.change, fixed.left, map_offsets(fixed, config.links.dialect))

@@ -35,32 +35,40 @@ _SHOWN = 200
 
 
 def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | SkippedFix]:
-    """Return an anchor for each section without one, in the document's own form, else in `form`.
+    """Yield a fix for each section without an anchor, in the document's own form, else in `form`.
 
-    If several sections share an address, the first one gets it; the others get one with a number. A section
-    whose address is already the name of another target for a browser is skipped.
+    If several sections share an address, the first one gets it as its anchor, and each other one gets it with
+    a number. A section is skipped if its address is already the name of another target for a browser.
     """
-    unnamed = [item for item in document.sections if not item.is_preamble and item.anchor is None]
+    unnamed = [
+        candidate for candidate in document.sections if not candidate.is_preamble and candidate.anchor is None
+    ]
     if not unnamed:
         return
     written_form = document.form or form
     names = UniqueNames("-", 1, _collect_names(document))
-    elsewhere = _names_elsewhere(document, {item.address for item in unnamed})
+    elsewhere = _collect_names_elsewhere(document, {candidate.address for candidate in unnamed})
     for section in unnamed:
         if section.heading is None:
             continue
         address = section.address
         if address in elsewhere:
-            yield _skip(document, section, f"'{_short(address)}' names another place of the document already")
+            yield _make_skipped_fix(
+                document, section, f"'{_shorten(address)}' names another place of the document already"
+            )
             continue
         name = names.make_unique(address)
-        splice = _splice(document, section.heading, name, written_form)
+        splice = _make_splice(document, section.heading, name, written_form)
         if splice is None:
-            yield _skip(document, section, f"its address '{_short(address)}' cannot be written as an anchor")
+            yield _make_skipped_fix(
+                document, section, f"its address '{_shorten(address)}' cannot be written as an anchor"
+            )
             continue
         if name != address:
-            yield _skip(
-                document, section, f"it shared '{_short(address)}' with another, and is '{_short(name)}' now"
+            yield _make_skipped_fix(
+                document,
+                section,
+                f"it shared '{_shorten(address)}' with another, and is '{_shorten(name)}' now",
             )
         yield Fix(RULE, section.line, splice)
 
@@ -70,27 +78,29 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
     if b"=" not in data and b"[^" not in data:
         return False
     for name, footnote in set(_NAME.findall(data)):
-        spelled = (name or footnote).decode("utf-8", "replace")
-        spellings = [form.format(spelled) for form in _FOOTNOTE_NAMES] if footnote else [spelled]
-        if "&" in spelled or not names.isdisjoint(spellings):
+        decoded = (name or footnote).decode("utf-8", "replace")
+        spellings = [form.format(decoded) for form in _FOOTNOTE_NAMES] if footnote else [decoded]
+        if "&" in decoded or not names.isdisjoint(spellings):
             return True
     return False
 
 
 def _collect_names(document: Document) -> set[str]:
     """Return the names of targets other than sections without an anchor."""
-    unnamed = {item.address for item in document.sections if item.anchor is None and not item.is_preamble}
-    explicit = {item.anchor for item in document.sections if item.anchor}
+    unnamed = {
+        section.address for section in document.sections if section.anchor is None and not section.is_preamble
+    }
+    explicit = {section.anchor for section in document.sections if section.anchor}
     return collect_anchor_names(document) - (unnamed - explicit)
 
 
-def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
+def _collect_names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
     """Return the names with other targets: heading aliases, the title's anchor, HTML ids, footnotes.
 
-    Names of HTML and of footnotes are only read if they may be among the `wanted` ones.
+    Names of HTML and of footnotes are only read if they may be among the `wanted` names.
     """
-    names = {alias for item in document.sections for alias in item.aliases}
-    names |= {item.anchor for item in document.sections if item.is_preamble and item.anchor}
+    names = {alias for section in document.sections for alias in section.aliases}
+    names |= {section.anchor for section in document.sections if section.is_preamble and section.anchor}
     if may_be_named_elsewhere(document.data, wanted):
         from workspace.links.reader import read_cached_links
 
@@ -98,8 +108,8 @@ def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
     return names
 
 
-def _splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice | None:
-    """Return the splice that inserts an anchor into a heading; None if it would not be parsed as one."""
+def _make_splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice | None:
+    """Return the splice that inserts an anchor into a heading; return None if the result has no anchor."""
     if not anchors.is_valid_name(name):
         return None
     start, end = find_inline_span(document.lines, heading.block)
@@ -107,15 +117,15 @@ def _splice(document: Document, heading: AnchoredHeading, name: str, form: Ancho
         return Splice(*replace_inline(document.lines, heading.block, anchors.write_heading("", name, form)))
     source = heading.block.source
     splice = insert_anchor(document, heading, name, form)
-    behind, text = anchors.plan_anchor_insertion(source, name, form)
-    read = anchors.read_heading(source[: len(source) - len(behind)] + text + behind)
-    is_read = read.name == name and to_plain_text(read.title) == heading.title
-    return splice if is_read else None
+    suffix, text = anchors.plan_anchor_insertion(source, name, form)
+    parsed = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
+    is_anchor = parsed.name == name and to_plain_text(parsed.title) == heading.title
+    return splice if is_anchor else None
 
 
-def _skip(document: Document, section: Section, reason: str) -> SkippedFix:
+def _make_skipped_fix(document: Document, section: Section, reason: str) -> SkippedFix:
     return SkippedFix(RULE, document.path, section.line, reason)
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _SHOWN else name[:_SHOWN] + "…"

@@ -1,4 +1,4 @@
-"""fix: all documents of a workspace fixed in one operation, and so in one commit."""
+"""The operation `fix`, which fixes all documents of a workspace in one commit."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ class FixDocuments(Operation):
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Lay each fixed document over the snapshot."""
-        there = overlay.snapshot.documents
-        done = self.find_fixes(overlay.snapshot, [path for path in self.paths or there if path in there])
-        changes = {one.path: one.change for one in done if one.change}
+        documents = overlay.snapshot.documents
+        results = self.find_fixes(
+            overlay.snapshot, [path for path in self.paths or documents if path in documents]
+        )
+        changes = {result.path: result.change for result in results if result.change}
         for change in changes.values():
             overlay.lay(change.path, change.after)
-        left: list[SkippedFix] = [left for one in done for left in one.left]
+        left: list[SkippedFix] = [skipped for result in results for skipped in result.left]
         answer = {"changes": changes, "left": left}
-        offset_map = combine_offset_maps(one.survival for one in done)
+        offset_map = combine_offset_maps(result.survival for result in results)
         return Outcome("", answer, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map)
 
 
@@ -52,7 +54,7 @@ def format_summary(fixes: Mapping[str, Sequence[Fix]]) -> str:
     """Return a summary in a line: `Fix 3 documents: 12 missing-anchor, 1 broken-link`."""
     if not fixes:
         return "Fix nothing"
-    counts = Counter(find_fixes.rule for done in fixes.values() for find_fixes in done)
+    counts = Counter(fix.rule for document_fixes in fixes.values() for fix in document_fixes)
     counts_text = ", ".join(f"{count:,} {rule}" for rule, count in sorted(counts.items()))
     where = next(iter(fixes)) if len(fixes) == 1 else f"{len(fixes):,} documents"
     return f"Fix {where}: {counts_text}"

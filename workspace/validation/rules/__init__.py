@@ -1,4 +1,4 @@
-"""The rules, each a file of its name; this is their list.
+"""The rules, each in a file of its name, and the list of all rules.
 
 bidirectional_control.py   bidirectional controls, which make the displayed and the processed text differ
 derived_anchor.py          headings with two anchors

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 def _find(subject: Subject) -> Iterator[Spot]:
     for section in subject.document.sections:
         heading = section.heading
-        found = find_derived_anchor(heading.block.source) if heading else None
-        if heading is None or found is None:
+        derived = find_derived_anchor(heading.block.source) if heading else None
+        if heading is None or derived is None:
             continue
-        splice = _splice(subject.document, heading, *found[1:])
+        splice = _make_splice(subject.document, heading, *derived[1:])
         yield Spot(
             splice.start if splice else section.heading_start,
             splice.end if splice else section.body,
-            f"the heading has '{found[0][:200]}', which was derived from its own anchor",
+            f"the heading has '{derived[0][:200]}', which was derived from its own anchor",
             f"Keep '{(heading.text.name or '')[:200]}' alone; `docyard fix` does.",
             (splice,) if splice else (),
         )
 
 
-def _splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
-    """Return the splice that removes characters of a heading's Markdown; None if it has other bytes."""
+def _make_splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
+    """Return the splice that removes characters of a heading's source; return None if its bytes differ."""
     source = heading.block.source
     first, last = find_inline_span(document.lines, heading.block)
     if document.data[first:last] != source.encode():

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import Subject
 
-_NEAR = 10_000  # bytes from where an anchor's tag or heading begins to its name
+_NEAR = 10_000  # bytes from the beginning of an anchor's tag or heading to its name
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
     first: dict[str, int] = {}
     document = subject.document
-    for offset, name in sorted(_names(subject)):
+    for offset, name in sorted(_list_anchors(subject)):
         if name in first:
             raw = name.encode()
-            place = document.data.find(raw, offset, offset + _NEAR)
-            start = offset if place < 0 else place
+            name_offset = document.data.find(raw, offset, offset + _NEAR)
+            start = offset if name_offset < 0 else name_offset
             anchor, line = f"the anchor '{name[:200]}' is", document.lines.line_at(first[name]) + 1
             yield Spot(
                 start,
@@ -35,7 +35,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
             first[name] = offset
 
 
-def _names(subject: Subject) -> Iterator[tuple[int, str]]:
+def _list_anchors(subject: Subject) -> Iterator[tuple[int, str]]:
     """Yield the offset and name of each explicit anchor."""
     for section in subject.document.sections:
         if section.heading is None:

@@ -23,8 +23,8 @@ def _find(subject: Subject) -> Iterator[Spot]:
         if character in BIDIRECTIONAL or is_needed(data, start, end, character):
             continue
         # In code, in front matter and in HTML it may be intended.
-        idle = character in _IDLE and start >= subject.document.front_matter_end
-        fix = (Splice(start, end, b""),) if idle and not subject.is_literal(start) else ()
+        is_removable = character in _IDLE and start >= subject.document.front_matter_end
+        fix = (Splice(start, end, b""),) if is_removable and not subject.is_literal(start) else ()
         yield Spot(
             start,
             end,

@@ -19,9 +19,9 @@ _LOST = re.compile(rb"(?:\xef\xbf\xbd)+")
 def _find(subject: Subject) -> Iterator[Spot]:
     if _SIGN not in subject.data:
         return
-    for found in _LOST.finditer(subject.data):
+    for match in _LOST.finditer(subject.data):
         yield Spot(
-            *found.span(),
+            *match.span(),
             "U+FFFD REPLACEMENT CHARACTER: a conversion has lost the original character",
             "Write the original character.",
         )

@@ -35,26 +35,26 @@ def _find(subject: Subject) -> Iterator[Spot]:
     data, body = subject.data, subject.document.front_matter_end
     if not _ANY_BOX.search(data):
         return
-    for found in _BOX.finditer(data, body):
-        spot = _spot(found)
+    for match in _BOX.finditer(data, body):
+        spot = _check_box(match)
         if spot and not subject.is_literal(spot.start):
             yield spot
     yield from _find_repeated(subject)
 
 
-def _spot(found: re.Match[bytes]) -> Spot | None:
-    box, after = found["box"], found["after"]
-    start, end = found.span("box")
+def _check_box(match: re.Match[bytes]) -> Spot | None:
+    box, after = match["box"], match["after"]
+    start, end = match.span("box")
     if after.startswith(_OF_A_LINK):
         return None
     if box not in _WHOLE:
         whole = b"[x]" if box.strip(b"[] \t") else b"[ ]"
         shown = box.decode().replace("\t", " ")
-        fix = (Splice(start, end, whole),) if found["gap"] and after[:1] in (b" ", b"\t") else ()
+        fix = (Splice(start, end, whole),) if match["gap"] and after[:1] in (b" ", b"\t") else ()
         return Spot(
             start, end, f"'{shown}' is not a checkbox, so this is not a task", f"Write {whole.decode()}.", fix
         )
-    if not found["gap"]:
+    if not match["gap"]:
         return Spot(
             start, end, "no space before the checkbox, so this is not a list item", "Write - [ ] with spaces."
         )
@@ -77,16 +77,16 @@ def _find_repeated(subject: Subject) -> Iterator[Spot]:
         return
     for task in subject.document.all_tasks:
         seen: set[str] = set()
-        for item in task.fields:
+        for field in task.fields:
             # Notes are collected over time; other fields have one value.
-            if item.name in seen and item.name != "note":
+            if field.name in seen and field.name != "note":
                 yield Spot(
-                    item.start,
-                    item.end,
-                    f"the task has the field '{item.name}' twice, and the last one counts",
+                    field.start,
+                    field.end,
+                    f"the task has the field '{field.name}' twice, and the last one counts",
                     "Keep one of them.",
                 )
-            seen.add(item.name)
+            seen.add(field.name)
 
 
 RULE = Rule(

@@ -22,13 +22,15 @@ def _find(subject: Subject) -> Iterator[Spot]:
         return
     crlf = data.count(b"\r\n")
     counts = {b"\r\n": crlf, b"\n": data.count(b"\n") - crlf, b"\r": data.count(b"\r") - crlf}
-    # Of two equally frequent ones, the first of the document.
+    # If two endings are equally frequent, the first ending of the document is chosen.
     first = subject.document.ending
     most = max((first, *counts), key=lambda ending: counts[ending])
     if counts[most] == sum(counts.values()):
         return
-    odd = next(found for found in _ENDING.finditer(data) if found[0] != most)
-    others = ", ".join(f"{counts[one]:,} in {_NAMES[one]}" for one in counts if one != most and counts[one])
+    odd = next(match for match in _ENDING.finditer(data) if match[0] != most)
+    others = ", ".join(
+        f"{count:,} in {_NAMES[other]}" for other, count in counts.items() if other != most and count
+    )
     yield Spot(
         odd.start(),
         odd.start(),

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
-    first: int | None = None
+    title_line: int | None = None
     for section in subject.document.sections:
         if section.heading is None or section.heading.block.level != 1:
             continue
-        if first is not None:
+        if title_line is not None:
             yield Spot(
                 section.heading_start,
                 section.body,
-                f"a second h1; the title is on line {first}",
+                f"a second h1; the title is on line {title_line}",
                 "Write it as ## and the headings below it one level deeper, or move it to a new document.",
             )
         else:
-            first = section.line
+            title_line = section.line
 
 
 RULE = Rule("several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find)

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 def _find(subject: Subject) -> Iterator[Spot]:
     # A document without an H1 has its title elsewhere, so its first heading may be an H2.
-    before, above = 1, "the title"
+    previous_level, previous_name = 1, "the title"
     for section in subject.document.sections:
         if section.heading is None:
             continue
         level = section.heading.block.level
-        if level > before + 1:
+        if level > previous_level + 1:
             yield Spot(
                 section.heading_start,
                 section.body,
-                f"an h{level} follows {above}, so h{before + 1} is skipped",
-                f"Write {'#' * (before + 1)} here, or a heading between the two.",
+                f"an h{level} follows {previous_name}, so h{previous_level + 1} is skipped",
+                f"Write {'#' * (previous_level + 1)} here, or a heading between the two.",
             )
-        before, above = level, "the title" if section.is_preamble else f"an h{level}"
+        previous_level, previous_name = level, "the title" if section.is_preamble else f"an h{level}"
 
 
 RULE = Rule(

@@ -1,6 +1,6 @@
 """Values of front matter that searches cannot be filtered by: too long, too many, hidden, or not text.
 
-The limits of a documentation index (`docs/search.md`): a value has 1 to 128 characters.
+The limits are those of a documentation index (`docs/search.md`): a value has 1 to 128 characters.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ def _find(subject: Subject) -> Iterator[Spot]:
         if key not in metadata:
             continue
         start, end = subject.front_matter_keys.get(key, (0, 0))
-        for message, fix in _problems(key, metadata[key]):
+        for message, fix in _find_problems(key, metadata[key]):
             yield Spot(start, end, message, fix)
 
 
-def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
+def _find_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
     items = value.split(",") if key == "tags" and isinstance(value, str) else value
-    many = items if isinstance(items, list) else [items]
-    if len(many) > MAX_VALUES:
+    values = items if isinstance(items, list) else [items]
+    if len(values) > MAX_VALUES:
         yield (
-            f"'{key}' has {len(many):,} values, and only the first {MAX_VALUES} can be searched for",
+            f"'{key}' has {len(values):,} values, and only the first {MAX_VALUES} can be searched for",
             "Use only those that people search for.",
         )
-    if any(isinstance(item, (dict, list, set, bytes)) for item in many):
+    if any(isinstance(item, (dict, list, set, bytes)) for item in values):
         yield f"a value of '{key}' is not text, so no search can be filtered by it", "Write words or numbers."
     for text in read_values(key, value):
         if len(text) > _LONGEST:
@@ -48,7 +48,7 @@ def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
                 "Shorten it.",
             )
         data = text.encode()
-        if any(not is_needed(data, *found) for found in find_invisible(data)):
+        if any(not is_needed(data, *occurrence) for occurrence in find_invisible(data)):
             yield f"a value of '{key}' contains invisible characters", "Take them out."
 
 

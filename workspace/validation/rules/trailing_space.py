@@ -1,6 +1,7 @@
 """White space at the end of a line that changes its meaning, or seems to.
 
-Two spaces at the end of a line of text are a hard break (CommonMark §6.7), and one is nothing: both may stay.
+Two spaces at the end of a line of text are a hard break (CommonMark §6.7), and a single space has no
+meaning: both may stay.
 """
 
 from __future__ import annotations
@@ -33,44 +34,44 @@ def _find(subject: Subject) -> Iterator[Spot]:
         text = data[section.heading_start : section.body].rstrip(b"\r\n")
         spaces = len(text) - len(text.rstrip(_SPACES))
         if spaces:
-            yield _spot(
+            yield _make_spot(
                 section.heading_start + len(text) - spaces,
                 spaces,
                 "white space ends the heading's line",
                 True,
             )
-    for found in _MARK.finditer(data, 0, document.front_matter_end):
-        yield _spot(
-            found.start(1),
-            len(found[1]),
+    for match in _MARK.finditer(data, 0, document.front_matter_end):
+        yield _make_spot(
+            match.start(1),
+            len(match[1]),
             "white space after a delimiter of front matter, which tools refuse",
             True,
         )
-    for found in _BACKSLASH.finditer(data, document.front_matter_end):
-        yield _spot(
-            found.start(1),
-            len(found[1]),
+    for match in _BACKSLASH.finditer(data, document.front_matter_end):
+        yield _make_spot(
+            match.start(1),
+            len(match[1]),
             "white space after a backslash at the end of a line, which therefore is not a line break",
             False,
         )
     if b"  \t" in data:
-        for found in _TAB_IN_BREAK.finditer(data, document.front_matter_end):
-            if not subject.is_literal(found.start()):
-                yield _spot(
-                    found.start(), len(found[0]), "because of a tab these spaces are not a line break", False
+        for match in _TAB_IN_BREAK.finditer(data, document.front_matter_end):
+            if not subject.is_literal(match.start()):
+                yield _make_spot(
+                    match.start(), len(match[0]), "because of a tab these spaces are not a line break", False
                 )
     if not data.isascii():
-        for found in _NOT_BLANK.finditer(data, document.front_matter_end):
-            if not subject.is_literal(found.start(1)):
-                yield _spot(
-                    found.start(1),
-                    len(found[1]),
+        for match in _NOT_BLANK.finditer(data, document.front_matter_end):
+            if not subject.is_literal(match.start(1)):
+                yield _make_spot(
+                    match.start(1),
+                    len(match[1]),
                     "the line looks blank but is not, so it ends no paragraph",
                     False,
                 )
 
 
-def _spot(start: int, length: int, message: str, is_safe: bool) -> Spot:
+def _make_spot(start: int, length: int, message: str, is_safe: bool) -> Spot:
     fix = (Splice(start, start + length, b""),) if is_safe else ()
     return Spot(start, start + length, message, "Take it out.", fix)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def _find(subject: Subject) -> Iterator[Spot]:
     document = subject.document
-    kind = subject.types.get(document.type or "")
-    if not isinstance(kind, DocumentType):
+    document_type = subject.types.get(document.type or "")
+    if not isinstance(document_type, DocumentType):
         return
     by_title: dict[str, Section] = {}
     for section in document.sections:
@@ -27,33 +27,38 @@ def _find(subject: Subject) -> Iterator[Spot]:
             by_title.setdefault(section.title.casefold(), section)
             # A heading with changed words is matched by its anchor.
             by_title.setdefault((section.anchor or section.address).rpartition("/")[2].casefold(), section)
-    whole = subject.front_matter_keys.get("type", (0, 0))
-    last: Section | None = None
-    for part in kind.sections:
-        found = by_title.get(part.title.casefold()) or by_title.get(make_heading_slug(part.title))
-        if found is None:
-            near = find_nearest(part.title, [section.title for section in document.sections])
+    type_range = subject.front_matter_keys.get("type", (0, 0))
+    previous: Section | None = None
+    for part in document_type.sections:
+        match = by_title.get(part.title.casefold()) or by_title.get(make_heading_slug(part.title))
+        if match is None:
+            nearest = find_nearest(part.title, [section.title for section in document.sections])
             fix = f"Add {'#' * part.level} {part.title}" + (
-                f", or rename '{near[0]}' to it." if near else "."
+                f", or rename '{nearest[0]}' to it." if nearest else "."
             )
-            yield Spot(*whole, f"the type '{kind.name}' has a section '{part.title}', and it is missing", fix)
+            yield Spot(
+                *type_range,
+                f"the type '{document_type.name}' has a section '{part.title}', and it is missing",
+                fix,
+            )
             continue
-        place = found.heading_start, found.body
-        level = found.heading.block.level if found.heading else part.level
+        heading_range = match.heading_start, match.body
+        level = match.heading.block.level if match.heading else part.level
         if level != part.level:
             yield Spot(
-                *place,
-                f"'{part.title}' is an h{level}, and an h{part.level} in the type '{kind.name}'",
+                *heading_range,
+                f"'{part.title}' is an h{level}, and an h{part.level} in the type '{document_type.name}'",
                 f"Write {'#' * part.level}.",
             )
-        if last is not None and found.position < last.position:
+        if previous is not None and match.position < previous.position:
             yield Spot(
-                *place,
-                f"'{part.title}' is before '{last.title}', but after it in the type '{kind.name}'",
+                *heading_range,
+                f"'{part.title}' is before '{previous.title}', but after it in the type "
+                f"'{document_type.name}'",
                 "Move it.",
             )
         else:
-            last = found
+            previous = match
 
 
 RULE = Rule(

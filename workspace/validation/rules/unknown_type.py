@@ -18,11 +18,11 @@ def _find(subject: Subject) -> Iterator[Spot]:
     name = subject.document.type
     if name is None:
         return
-    found = subject.types.get(name)
+    document_type = subject.types.get(name)
     start, end = subject.front_matter_keys.get("type", (0, 0))
-    if isinstance(found, WorkspaceError):
-        yield Spot(start, end, found.message, found.fix)
-    elif found is None:
+    if isinstance(document_type, WorkspaceError):
+        yield Spot(start, end, document_type.message, document_type.fix)
+    elif document_type is None:
         close = find_nearest(name, subject.types)
         fix = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(subject.types)}."
         yield Spot(start, end, f"there is no document type '{name[:100]}'", fix)

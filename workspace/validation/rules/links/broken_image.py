@@ -1,4 +1,4 @@
-"""Images whose files are not there."""
+"""Images whose files do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links to files that are not there."""
+"""Links to files that do not exist."""
 
 from __future__ import annotations
 
