@@ -16,7 +16,8 @@ from benchmarks.engines import fts5, tantivy
 from benchmarks.reports.figures import machine, versions
 from benchmarks.search import indexing, known_items
 from benchmarks.search.lists import check_same
-from benchmarks.serving import serving, startup
+from benchmarks.search.questions import Questions, draw_questions
+from benchmarks.serving import first_asks, serving, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERIES = 200
@@ -53,6 +54,10 @@ class Bench:
     def queries(self) -> list[str]:
         """The queries as a person types them."""
         return [" ".join(words) for words in self.drawn]
+
+    def questions(self) -> Questions:
+        """The questions that are asked once."""
+        return draw_questions(self.texts, self.queries)
 
     def about(self) -> Results:
         """Return the corpus, the machine and the versions."""
@@ -138,7 +143,19 @@ def _start(bench: Bench) -> Results:
 
 def _trips(bench: Bench) -> Results:
     bench.ensure_index()
-    return {"trips": startup.measure_round_trips(bench.repository, bench.home, bench.queries)}
+    return {"trips": startup.measure_pings(bench.repository, bench.home)}
+
+
+def _asks(bench: Bench) -> Results:
+    """First asks in a process, over stdio and over HTTP; quoted phrases apart, which read many sections."""
+    questions = bench.questions()
+    in_process = bench.measure("search.first_asks", **questions._asdict())
+    return {
+        "asks": {
+            **{name: in_process[name] for name in ("questions", "phrases")},
+            **first_asks.measure(bench.repository, bench.home, questions),
+        }
+    }
 
 
 def _edits(bench: Bench) -> Results:
@@ -212,6 +229,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "bombs": ("Nasty queries", _bombs),
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
+    "asks": ("First asks", _asks),
     "edits": ("Edits", _edits),
     "links": ("The link graph", _links),
     "shortcuts": ("Quick readers", _shortcuts),

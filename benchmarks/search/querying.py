@@ -41,7 +41,7 @@ def best_of(search: SearchIndex) -> Callable[[str], Found]:
 def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
     """Milliseconds to import, to open and to answer the query `first`; the lists of all queries.
 
-    If `warm`, then also times of warm queries: the ten best alone, and whole answers with snippets.
+    If `warm`, then also times of the ten best of queries that were asked before.
     """
     imported = seconds(lambda: [import_module(name) for name in ENGINE])
     from index.service import SearchIndex
@@ -59,5 +59,4 @@ def measure(repository: str, queries: list[str], first: int = 0, warm: bool = Tr
     }
     if warm:
         result["best"] = spread(warm_seconds(best, queries))
-        result["whole"] = spread(warm_seconds(search.search, queries))
     return result

@@ -2,6 +2,7 @@
 
 bare_pages.py   the least that a server of pages can be: one short page, no work
 bare_server.py  the least that an MCP server can be: one tool, no work
+first_asks.py   first asks over stdio and HTTP: each question once, of servers that answered none of them
 pages.py        measures pages: each one of a real server over HTTP, in a repository made of a folder of …
 serving.py      the memory of a server that answers questions over stdio
 startup.py      the first `tools/list` over stdio, in turns with a server that does nothing, and round …
