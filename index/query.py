@@ -61,20 +61,50 @@ class Phrases:
     """Phrases that must all occur, each as a sequence of folded words."""
 
     runs: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...]
 
     @classmethod
     def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
         """Return the phrases of a query, each given as its words."""
-        runs = (_run(" ".join(phrase)) for phrase in phrases)
-        return cls(tuple(run for run in runs if not run.isspace()))
+        runs = [run for run in (_run(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
+        return cls(tuple(runs), tuple(map(_rough_pattern, runs)))
 
     def occur_in(self, heading: str, text: bytes) -> bool:
         """Return True if each phrase occurs in a section's heading or in its Markdown.
 
         Takes time linear in the text.
         """
-        body = _run(strip_markup(text).decode("utf-8", "replace"))
-        return all(run in body or run in _run(heading) for run in self.runs)
+        body = strip_markup(text).decode("utf-8", "replace")
+        return all(
+            _occurs(run, pattern, body) or _occurs(run, pattern, heading)
+            for run, pattern in zip(self.runs, self.patterns, strict=True)
+        )
+
+
+def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
+    """Return True if a phrase occurs in a text.
+
+    Splitting a text into words takes ten times as long as a search for the pattern. So only the lines of the
+    pattern's first match are split, and an ASCII text without a match is not. If the phrase is not in these
+    lines, the full text is split.
+    """
+    if text.isascii():
+        lowered = text.lower()
+        match = pattern.search(lowered)
+        if match is None:
+            return False
+        start, end = lowered.rfind("\n", 0, match.start()) + 1, lowered.find("\n", match.end())
+        if run in _run(lowered[start : end if end >= 0 else None]):
+            return True
+    return run in _run(text)
+
+
+_ROUGH_WORDS = 8  # so that the search takes linear time for a phrase of any length
+
+
+def _rough_pattern(run: str) -> re.Pattern[str]:
+    """Return a pattern that every lower-case ASCII text with this phrase matches, and some others do."""
+    return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_ROUGH_WORDS])))
 
 
 def make_phrase_filter(

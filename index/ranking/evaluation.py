@@ -52,10 +52,16 @@ class Postings(NamedTuple):
 
 def postings(segment: Segment, term: str, average: float) -> Postings | None:
     """Return the postings of a term for an average length; None if no section of the segment contains it."""
+    ids, term_impacts = score_postings(segment, term, average)
+    return make_postings(ids, term_impacts) if len(ids) else None
+
+
+def score_postings(
+    segment: Segment, term: str, average: float
+) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """Return the sections of a segment that contain a term, and its impacts for an average length."""
     ids, weights = segment.postings(term_key(TEXT, term))
-    if not len(ids):
-        return None
-    return make_postings(ids, impacts(weights, segment.lengths[ids], average))
+    return ids, impacts(weights, segment.lengths[ids], average)
 
 
 def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from index.ranking.bm25 import BONUS_SHARE, average
 from index.ranking.cache import ArrayCache
-from index.ranking.evaluation import MAX_FULL_SCORING, Mask, Postings, ScoredNumbers, make_postings, postings
+from index.ranking.evaluation import (
+    MAX_FULL_SCORING,
+    Mask,
+    Postings,
+    ScoredNumbers,
+    make_postings,
+    postings,
+    score_postings,
+)
 from index.segments.segment import TEXT, term_key
 from workspace.globs import Glob
 from workspace.lru_cache import LRUCache
@@ -95,15 +103,16 @@ class SegmentGroup:
         impacts: list[NDArray[np.uint16]] = []
         for part, start in zip(self.parts, self.starts, strict=True):
             segment = part.segment
-            if (
-                self.size > MAX_FULL_SCORING
-            ):  # most commits do not change a large group, so only its own list is cached
-                scored = postings(segment, term, average)
+            if self.size > MAX_FULL_SCORING:
+                # Most commits do not change a large group, so only its own list is cached.
+                part_ids, part_impacts = score_postings(segment, term, average)
+            elif scored := self._cache.get((segment.id, term, average), postings, segment, term, average):
+                part_ids, part_impacts = scored.ids, scored.impacts
             else:
-                scored = self._cache.get((segment.id, term, average), postings, segment, term, average)
-            if scored is not None:
-                ids.append(scored.ids + np.uint32(start))
-                impacts.append(scored.impacts)
+                continue
+            if len(part_ids):
+                ids.append(part_ids + np.uint32(start))
+                impacts.append(part_impacts)
         return make_postings(np.concatenate(ids), np.concatenate(impacts)) if ids else None
 
 

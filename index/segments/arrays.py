@@ -17,6 +17,7 @@ import mmap
 import os
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -156,6 +157,19 @@ class StringPool:
         """Return the number of a string in an ascending pool; None if it is missing."""
         number = self.count_before(string)
         return number if number < len(self) and self.raw(number) == string else None
+
+    def find_among(self, first: int, last: int, string: bytes) -> int | None:
+        """Return the first number in [first, last) of a non-empty string; None if it is not there."""
+        offsets = self._offsets
+        start = offsets[first]
+        data = bytes(self._data[start : offsets[last]])
+        position = data.find(string)
+        while position >= 0:
+            number = bisect_left(offsets, start + position, first, last)
+            if offsets[number] == start + position and self.raw(number) == string:
+                return number
+            position = data.find(string, position + 1)
+        return None
 
     def find_prefix(self, prefix: bytes) -> list[bytes]:
         """Return the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""

@@ -20,9 +20,9 @@ from __future__ import annotations
 import json
 import secrets
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -154,6 +154,7 @@ def split_key(key: bytes) -> tuple[str, bytes]:
     return decode(field), term
 
 
+_PREAMBLE_KEY = encode(PREAMBLE)
 _NO_IDS = np.empty(0, np.uint32)
 _NO_WEIGHTS = np.empty(0, np.uint8)
 
@@ -326,11 +327,9 @@ class Segment:
         return title
 
     def _preamble(self, page: int) -> int | None:
-        """Return the preamble section of a page; None without one. Sections are in order of their keys."""
-        sections, first = self.sections_of(page), self._firsts[page]
-        index = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
-        is_preamble = index < len(sections) and self._key(sections[index], first) == PREAMBLE
-        return sections[index] if is_preamble else None
+        """Return the preamble section of a page; None without one. Its key is stored in full."""
+        sections = self.sections_of(page)
+        return self._keys.find_among(sections.start, sections.stop, _PREAMBLE_KEY)
 
     def _parent(self, section: int) -> int:
         return int(self._numbers[section, 1])
@@ -355,6 +354,7 @@ def file_name(id: str) -> str:
     return f"MAIN_{id}.flat"
 
 
+@lru_cache(maxsize=1 << 10)
 def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
     return MappingProxyType({key: tuple(texts) for key, texts in values.items()})

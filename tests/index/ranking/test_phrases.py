@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
 from index.page import SectionRecord
-from index.query import Phrases, make_phrase_filter, required_terms, split_words
+from index.query import Phrases, _run, make_phrase_filter, required_terms, split_words
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
@@ -168,3 +169,25 @@ def test_heading_matches_each_phrase_of_itself(before: str, after: str) -> None:
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
         assert set(required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
+
+
+PARTS = (
+    *("rate", "Rate", "limit", "limits", "rate_limit", "C++", "C#", "don't", "x", "é", "容器", "1"),
+    *(" ", " ", "\n", "\n> ", ", ", "_", "-", "--", "/", "::", ".", "'", "#", "*", "\u00ad"),
+)
+
+
+@settings(max_examples=scale_examples(300), deadline=None)
+@given(
+    words=st.lists(st.sampled_from(["rate", "limit", "C++", "don't", "x", "容器"]), min_size=1, max_size=12),
+    text=st.lists(st.sampled_from(PARTS), max_size=40).map("".join),
+    heading=st.lists(st.sampled_from(PARTS), max_size=6).map("".join),
+)
+def test_phrase_occurs_where_splitting_the_full_text_finds_it(
+    words: list[str], text: str, heading: str
+) -> None:
+    phrase = " ".join(words)
+    split = split_words(phrase)
+    for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
+        expected = _run(" ".join(split)) in _run(body) or _run(" ".join(split)) in _run(heading)
+        assert Phrases.of([split]).occur_in(heading, body.encode()) == expected
