@@ -85,7 +85,7 @@ def _score(statistics: Statistics, query: Query, k: int) -> list[RankedSections]
     min_score = 1
     for index, terms in sorted(_weigh_terms(statistics, query).items()):
         group = statistics.groups[index]
-        mask = allowed_flags(group, query, statistics.cache)
+        mask = allowed_flags(statistics, group, query)
         ranked += group.ranked(evaluate(terms, group.size, k, mask, min_score, group.starts))
         ranked.sort()
         if len(ranked) >= k:
@@ -103,7 +103,7 @@ def _with_required(
         lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
         if len(lists) == len(required):
             numbers = intersect(lists)
-            mask = allowed_flags(group, query, statistics.cache)
+            mask = allowed_flags(statistics, group, query)
             if mask is not None:
                 numbers = numbers[mask[numbers]]
             ranked += group.ranked(top_k(score(weighted.get(index, ()), numbers), k, group.starts))

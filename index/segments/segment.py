@@ -154,8 +154,10 @@ def split_key(key: bytes) -> tuple[str, bytes]:
     return decode(field), term
 
 
-_NO_IDS = np.empty(0, np.uint32)
-_NO_WEIGHTS = np.empty(0, np.uint8)
+PostingArrays = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+"""The sections that have a term, ascending, and the term's weight in each."""
+
+NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 
 
 class Segment:
@@ -232,11 +234,11 @@ class Segment:
         """Return True if the segment's file has not changed since its checksum was verified."""
         return self.stamp is None or self.stamp.is_unchanged()
 
-    def postings(self, key: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Return the sections that have a term, ascending and dead ones included, and its weight in each."""
+    def postings(self, key: bytes) -> PostingArrays:
+        """Return the sections that have a term, dead ones included, and its weight in each."""
         number = self._terms.find(key)
         if number is None:
-            return _NO_IDS, _NO_WEIGHTS
+            return NO_POSTINGS
         first, last = self._starts[number], self._starts[number + 1]
         return self.ids[first:last], self.weights[first:last]
 
@@ -253,6 +255,19 @@ class Segment:
         """Return the terms of a field that begin with a prefix, in order."""
         start = len(term_key(field, ""))
         return [decode(key[start:]) for key in self._terms.find_prefix(term_key(field, prefix))]
+
+    def fields(self) -> Iterator[str]:
+        """Yield the fields that have terms, in the order of their keys."""
+        number = 0
+        while number < len(self._terms):
+            field, _ = split_key(self._terms.raw(number))
+            yield field
+            # The first key of another field follows every key with the prefix `field`, NUL.
+            number = self._terms.count_before(encode(field) + b"\x01")
+
+    def keys_from(self, key: bytes) -> Iterator[bytes]:
+        """Yield the keys of terms from this one on, in order."""
+        return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
 
     def term_keys(self) -> list[bytes]:
         """Return the keys of all terms, ascending."""

@@ -68,7 +68,7 @@ def test_a_damaged_index_is_told_and_mended(repo: Path, told: Told) -> None:
 def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
     told("index", "rebuild")
     (home(repo) / "0123456789abcdef").mkdir()
-    (built(repo) / "_MAIN_9.toc").write_bytes(b"half")
+    (built(repo) / "MAIN_9.flat").write_bytes(b"half")
     assert told("index", "status")["leftovers"] == 2
     with hold_lock(home(repo) / "lock", 0):
         found = told("index", "status")

@@ -175,7 +175,7 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
     (built(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
-    (built(repo) / "_MAIN_99.toc").write_bytes(b"half")
+    (built(repo) / "MAIN_99.flat").write_bytes(b"half")
     (built(repo) / "MAIN.tmp").mkdir()
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
     with hold_lock(home(repo) / "lock", 0):
