@@ -45,10 +45,11 @@ class Hint:
 
 def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]] = tuple) -> Hint:
     """Explain an empty result. `search` searches the same commit; `suggest` returns corrected queries."""
-    if not query.terms:
+    if not (query.terms or query.condition or query.expansions):
         return _make_hint("the query has no words. Use words that may occur in the documents.")
     return (
         _explain_single_filters(query, search)
+        or _explain_condition(query, search)
         or _explain_combined_filters(query, search)
         or _explain_stop_words(query)
         or _explain_spelling(query, suggest)
@@ -115,6 +116,15 @@ def _suggest_folders(matches: Sequence[SectionRecord], requested_path: str) -> t
 
 def _most_common(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def _explain_condition(query: Query, search: Search) -> Hint | None:
+    """Explain a condition that excludes everything: the words alone have hits, or no section satisfies it."""
+    if query.condition is None:
+        return None
+    if query.terms and search(replace(query, condition=None, selects_all=False), 1):
+        return _make_hint("no section satisfies the fields and operators of the query. Leave some out.")
+    return _make_hint("no section satisfies the query. Use fewer fields and operators.", query.path)
 
 
 def _explain_stop_words(query: Query) -> Hint | None:

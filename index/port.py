@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
+from index.conditions import Condition, HasPrefix, HasSimilarWord
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
 
@@ -68,7 +69,11 @@ class Query:
     Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
 
     A filter selects the sections of documents that have this value, and possibly others, for a taxonomy key.
-    `path` is a document, a folder, or a glob in which `*` crosses folders.
+    `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
+    With `selects_all`, every selected section is a result, also one without a term.
+
+    `expansions` are further terms: each stands for all words with a prefix, or for all similar words.
+    `notes` report the parts of the text that are no correct operators.
     """
 
     terms: Mapping[str, int]
@@ -77,6 +82,10 @@ class Query:
     filters: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
     phrases_first: bool = False
+    condition: Condition | None = None
+    expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
+    selects_all: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class ScoredSection(NamedTuple):
@@ -92,7 +101,8 @@ class Results:
 
     `more` is True if there are further results. `partial` is True if some sections were not checked for a
     phrase.
-    `generation` identifies the state of the index that decides the results.
+    `generation` identifies the state of the index that decides the results. `expanded` are the terms that the
+    expansions of the query stand for.
     """
 
     hits: tuple[ScoredSection, ...]
@@ -100,6 +110,7 @@ class Results:
     generation: str
     state: State
     partial: bool = False
+    expanded: tuple[str, ...] = ()
 
 
 class Source(Protocol):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, Query, ScoredSection
+    from index.port import Progress, ScoredSection
     from index.status import Status
     from index.storage.metadata import Metadata
     from workspace.snapshot.snapshot import Snapshot
@@ -48,7 +48,8 @@ class SearchPage:
 
     `stale` means that the branch has newer commits that another writer is still indexing. `unreadable`
     has the documents of the commit that were left out because Git could not read them. `partial` means that
-    not every section with the words of a quoted phrase was checked for the phrase.
+    not every section with the words of a quoted phrase was checked for the phrase. `notes` report incorrect
+    operators of the query, which were searched as words. `terms` are the index terms of the search.
     """
 
     hits: tuple[Hit, ...]
@@ -58,6 +59,8 @@ class SearchPage:
     stale: bool = False
     unreadable: tuple[str, ...] = ()
     partial: bool = False
+    notes: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
 
 
 class SearchIndex:
@@ -110,20 +113,22 @@ class SearchIndex:
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
-        parsed = parse(query, filters or {}, path)
+        snapshot = self._workspace.at(ref) if ref and not ref.isspace() else None
+        keys = self.keys if snapshot is None else lambda: snapshot.config.taxonomy_keys
+        parsed = parse(query, filters or {}, path, keys)
         search = search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search=search)
         request = SearchRequest(query, parsed, offset, limit, generation)
-        if ref is None or not ref.strip():
+        if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
         else:
-            snapshot = self._workspace.at(ref)
             results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
+        terms = (*parsed.terms, *results.expanded)
         return SearchPage(
-            hits=self._hits(results.hits, parsed),
+            hits=self._hits(results.hits, terms),
             next_cursor=write_cursor(
                 load_user_key(), generation=results.generation, search=search, offset=end
             )
@@ -134,6 +139,8 @@ class SearchIndex:
             stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
             partial=results.partial,
+            notes=parsed.notes,
+            terms=terms,
         )
 
     def warm(self) -> None:
@@ -216,11 +223,11 @@ class SearchIndex:
         """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
         return self.links.linking_to(snapshot, paths)
 
-    def _hits(self, sections: Iterable[ScoredSection], query: Query) -> tuple[Hit, ...]:
+    def _hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 
-        display_text, matcher = self._live.texts.display_text, Matcher(query.terms)
+        display_text, matcher = self._live.texts.display_text, Matcher(terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from index.analysis import MAX_WEIGHT
 from index.ranking.bm25 import BONUS_SHARE, average
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
@@ -125,6 +126,20 @@ class SegmentGroup:
         return list(
             zip(negated_scores, indexes, (numbers - self.starts[part_indexes]).tolist(), pages, strict=True)
         )
+
+    def union_postings(self, terms: Sequence[str], average: float) -> Postings | None:
+        """Return the postings of several terms as those of one; None if no section has any of them."""
+        ids: list[NDArray[np.uint32]] = []
+        weights: list[NDArray[np.uint8]] = []
+        for part, start in zip(self.parts, self.starts, strict=True):
+            lists = [self._reader.postings(part.segment, TEXT, term) for term in terms]
+            numbers = np.concatenate([numbers for numbers, _ in lists])
+            sums = np.bincount(numbers, np.concatenate([weights for _, weights in lists]), part.segment.size)
+            found = sums.nonzero()[0]
+            ids.append(found.astype(np.uint32) + np.uint32(start))
+            weights.append(np.minimum(sums[found], MAX_WEIGHT).astype(np.uint8))
+        lengths = np.concatenate([part.segment.lengths for part in self.parts])
+        return score_postings((np.concatenate(ids), np.concatenate(weights)), lengths, average)
 
     def _score_postings(self, term: str, average: float, index: int = 0) -> Postings | None:
         segment = self.parts[index].segment
@@ -246,6 +261,19 @@ class Statistics:
     def postings(self, index: int, term: str) -> Postings | None:
         """Return the postings of a term in a group, dead sections included."""
         return self.groups[index].postings(term, self.average)
+
+    def union(self, terms: tuple[str, ...]) -> tuple[int, dict[int, Postings]]:
+        """Return several terms as one: the number of its live sections, and its postings by group.
+
+        Its weight in a section is the sum of the weights of the terms.
+        """
+        df, found = 0, dict[int, Postings]()
+        for index, group in enumerate(self.groups):
+            if (postings := group.union_postings(terms, self.average)) is not None:
+                found[index] = postings
+                mask = group.alive
+                df += len(postings.ids) if mask is None else int(np.count_nonzero(mask[postings.ids]))
+        return df, found
 
     def address(self, index: int, number: int) -> tuple[str, str]:
         """Return the path and the key of a section by the index of its part and its number there."""

@@ -12,7 +12,8 @@ bytes, without padding.
 `Tables` collects the data of pages and sections other than words, page by page.
 
 The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
-field of the text has an empty name, so that its terms come first.
+field of the text has an empty name, so that its terms come first. The names of other fields begin with `#`,
+which no key has.
 """
 
 from __future__ import annotations
@@ -136,6 +137,12 @@ def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
 
 TEXT = ""
 """The field of the words of sections."""
+
+TITLE, HEADING = "#title", "#heading"
+"""The fields of the words of the document's title, and of the section's own heading."""
+
+DATE = "#date:"
+"""The prefix of the fields of dates in the front matter; the key follows."""
 
 
 def term_name(field: str, term: str) -> str:

@@ -30,12 +30,14 @@ TEXT = "text"
 RECORD = "record"
 """Whoosh's name of the stored field: the `SectionRecord` of a section."""
 
-_FACET = "facet_"
+_WORD_FIELDS = {segment.TEXT: TEXT, segment.TITLE: "title", segment.HEADING: "heading"}
+_OWN_FIELDS = {name: field for field, name in _WORD_FIELDS.items()}
+_FACET, _DATE = "facet_", "date_"
 
 
 @cache
 def schema() -> fields.Schema:
-    """Return the fields of an index: the text, any facets, and the stored record of a section.
+    """Return the fields of an index: words, any facets and dates, and the stored record of a section.
 
     The format Existence stores only a posting's weight. The value of a facet is a single term.
     """
@@ -45,18 +47,27 @@ def schema() -> fields.Schema:
             RECORD: fields.STORED(),
         }
     )
-    fields_schema.add(f"{_FACET}*", fields.FieldType(formats.Existence(), None), glob=True)
+    for name in ("title", "heading"):
+        fields_schema.add(name, fields.FieldType(formats.Existence(), SectionAnalyzer()))
+    for prefix in (_FACET, _DATE):
+        fields_schema.add(f"{prefix}*", fields.FieldType(formats.Existence(), None), glob=True)
     return fields_schema
 
 
 def field_name(field: str) -> str:
     """Return Whoosh's name of a field of our segments."""
-    return TEXT if field == segment.TEXT else _FACET + field
+    if field in _WORD_FIELDS:
+        return _WORD_FIELDS[field]
+    return _DATE + field.removeprefix(segment.DATE) if field.startswith(segment.DATE) else _FACET + field
 
 
 def key_of(name: str, text: bytes) -> bytes | None:
     """Return the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
-    field = segment.TEXT if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
+    field = _OWN_FIELDS.get(name)
+    if field is None and name.startswith(_FACET):
+        field = name.removeprefix(_FACET)
+    elif field is None and name.startswith(_DATE):
+        field = segment.DATE + name.removeprefix(_DATE)
     return None if field is None else segment.term_key(field, "") + text
 
 

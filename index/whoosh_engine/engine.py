@@ -82,8 +82,12 @@ class Searcher:
         return FlatIndex(self.generation).searcher()
 
     @cached_property
+    def _reader(self) -> CodecReader:
+        return CodecReader(self._whoosh.reader())
+
+    @cached_property
     def statistics(self) -> Statistics:
-        return Statistics(CodecReader(self._whoosh.reader()), self.cache)
+        return Statistics(self._reader, self.cache)
 
     def search(
         self,
@@ -99,10 +103,10 @@ class Searcher:
         Raises GenerationGone if `generation` is another one than this searcher's.
         """
         self._check(generation)
-        collector = SectionCollector(self.statistics, offset, limit)
+        collector = SectionCollector(self._reader, self.statistics, offset, limit)
         self._whoosh.search_with_collector(SectionQuery(query, read), collector)
         hits, more, partial = collector.found
-        return Results(hits, more, self.generation_id, self.state, partial)
+        return Results(hits, more, self.generation_id, self.state, partial, collector.expanded)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""

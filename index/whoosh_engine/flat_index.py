@@ -70,9 +70,12 @@ class CodecReader:
 
     def postings(self, segment: Segment, field: str, term: str) -> PostingArrays:
         """Return the sections of a segment that have a term, dead ones included, and its weight in each."""
-        name = field_name(field)
+        return self.read(segment, field_name(field), encode(term))
+
+    def read(self, segment: Segment, name: str, text: bytes) -> PostingArrays:
+        """Return the postings of an encoded term, by Whoosh's name of its field."""
         try:
-            matcher = self._terms[segment.id].matcher(name, encode(term), schema()[name].format)
+            matcher = self._terms[segment.id].matcher(name, text, schema()[name].format)
         except TermNotFound:
             return NO_POSTINGS
         return matcher.ids, matcher.weights

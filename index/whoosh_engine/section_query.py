@@ -14,7 +14,7 @@ from whoosh import query
 from whoosh.matching import ListMatcher, Matcher
 
 from index.page import SectionRecord
-from index.query import make_phrase_filter, required_terms
+from index.phrases import make_phrase_filter, required_terms
 from index.ranking.segment_groups import flag_sections_under
 from index.whoosh_engine.codec import RECORD, TEXT, field_name
 

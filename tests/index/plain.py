@@ -27,7 +27,7 @@ from index.port import (
     Source,
     State,
 )
-from index.query import Phrases, required_terms
+from index.phrases import Phrases, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
 from workspace.document.sections import Section

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, split_words
+from index.phrases import Phrases, split_words
+from index.query import MAX_CHARACTERS, EmptyQuery, QueryTooBroad, parse
 from tests.index.bombs import BOMBS
 from tests.loops import loop_over
 

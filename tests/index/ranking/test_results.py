@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query
-from index.query import make_phrase_filter, required_terms
+from index.phrases import make_phrase_filter, required_terms
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
 from index.ranking.segment_groups import Statistics
