@@ -14,7 +14,7 @@ import pytest
 
 from index.artifacts.artifact import open_artifact
 from index.artifacts.build import LOCK, ArtifactBuild, ArtifactUnwritable, BuildBusy, OutOccupied, build
-from index.artifacts.contents import Selection, UnreadableFolder, contents_of_commit, contents_of_folder
+from index.artifacts.contents import ContentFilter, UnreadableFolder, contents_of_commit, contents_of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
@@ -38,7 +38,7 @@ def out(tmp_path: Path) -> Path:
 def built(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
 ) -> ArtifactBuild:
-    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Selection())
+    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", ContentFilter())
     return build(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
@@ -94,7 +94,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
     one = built(repo, tmp_path / "one")
-    two = build(contents_of_folder(copy, Selection()), tmp_path / "two", key=KEY)
+    two = build(contents_of_folder(copy, ContentFilter()), tmp_path / "two", key=KEY)
     assert one.tree == two.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
     assert two.metadata.stats.source_commit is None
@@ -102,7 +102,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
 
 def test_progress_is_told_of_both_kinds_of_work(repo: Repo, out: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Selection())
+    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", ContentFilter())
     build(contents, out, progress=lambda *report: told.append(report), durable=False)
     assert {message for _, _, message in told} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= done <= total for done, total, _ in told)
@@ -253,7 +253,7 @@ def test_a_wrong_manifest_is_named_before_anything_is_written(repo: Repo, out: P
 
 
 def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, tmp_path: Path) -> None:
-    contents = contents_of_folder(repo.path, Selection())
+    contents = contents_of_folder(repo.path, ContentFilter())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
         build(contents, out, key=KEY)

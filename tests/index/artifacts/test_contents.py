@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from index.artifacts.contents import (
     EmptyCorpus,
-    Selection,
+    ContentFilter,
     UnreadableFolder,
     build_tree,
     contents_of_commit,
@@ -56,8 +56,8 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Path) -> None:
-    commit = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
-    folder = contents_of_folder(written(tmp_path / "copy"), Selection())
+    commit = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    folder = contents_of_folder(written(tmp_path / "copy"), ContentFilter())
     assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
     assert list(commit.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
     assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
@@ -70,7 +70,7 @@ def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Pa
 
 def test_only_what_was_committed_counts(repo: Repo) -> None:
     repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
     assert found.read("docs/guide.md") == b"# Guide\n"
     assert "docs/new.md" not in found.documents
 
@@ -79,7 +79,7 @@ def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"docs/guide.md": "# Changed\n"})
     assert (
-        contents_of_commit(GitReader(repo.path), first, "site", Selection()).read("docs/guide.md")
+        contents_of_commit(GitReader(repo.path), first, "site", ContentFilter()).read("docs/guide.md")
         == b"# Guide\n"
     )
 
@@ -87,40 +87,40 @@ def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (Selection(below="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
-        (Selection(below="docs/go"), ["docs/go/intro.markdown"]),
-        (Selection(include=(Glob.compile("docs"),)), ["docs/go/intro.markdown", "docs/guide.md"]),
-        (Selection(exclude=(Glob.compile("docs/go/*"),)), ["README.md", "docs/guide.md"]),
-        (Selection(below="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
-        (Selection(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)), ["docs/guide.md"]),
+        (ContentFilter(below="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
+        (ContentFilter(below="docs/go"), ["docs/go/intro.markdown"]),
+        (ContentFilter(include=(Glob.compile("docs"),)), ["docs/go/intro.markdown", "docs/guide.md"]),
+        (ContentFilter(exclude=(Glob.compile("docs/go/*"),)), ["README.md", "docs/guide.md"]),
+        (ContentFilter(below="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
+        (ContentFilter(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)), ["docs/guide.md"]),
     ],
 )
-def test_the_choice(repo: Repo, choice: Selection, expected: list[str]) -> None:
+def test_the_choice(repo: Repo, choice: ContentFilter, expected: list[str]) -> None:
     assert list(contents_of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
 
 
 def test_a_manifest_above_the_folder_still_governs_it(repo: Repo) -> None:
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection(below="docs/go"))
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
     assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
 def test_documents_that_moved_are_told(repo: Repo) -> None:
     repo.git("mv", "docs/guide.md", "docs/handbook.md")
     repo.commit({})
-    assert contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection()).moves == {
+    assert contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter()).moves == {
         "docs/guide.md": "docs/handbook.md"
     }
 
 
-@pytest.mark.parametrize("choice", [Selection(below="other"), Selection(exclude=(Glob.compile("*"),))])
-def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: Selection) -> None:
+@pytest.mark.parametrize("choice", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))])
+def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: ContentFilter) -> None:
     with pytest.raises(EmptyCorpus):
         contents_of_commit(GitReader(repo.path), repo.head(), "site", choice)
 
 
 def test_an_empty_folder_is_nothing_to_build_from(tmp_path: Path) -> None:
     with pytest.raises(EmptyCorpus):
-        contents_of_folder(tmp_path, Selection())
+        contents_of_folder(tmp_path, ContentFilter())
 
 
 def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) ->
     (folder / "above").symlink_to(tmp_path)
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.md")
-    assert list(contents_of_folder(folder, Selection()).documents) == [
+    assert list(contents_of_folder(folder, ContentFilter()).documents) == [
         "README.md",
         "docs/go/intro.markdown",
         "docs/guide.md",
@@ -142,7 +142,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
     (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
-    assert "drafts/idea.md" in contents_of_folder(folder, Selection()).documents
+    assert "drafts/idea.md" in contents_of_folder(folder, ContentFilter()).documents
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -150,7 +150,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
 def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
-    found = contents_of_folder(folder, Selection())
+    found = contents_of_folder(folder, ContentFilter())
     assert name not in found.documents
     assert "README.md" in found.documents
     assert found.left_out == (escape_path(name),)
@@ -159,9 +159,9 @@ def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_a_name_that_no_answer_can_hold_is_left_out_of_a_commit_and_told(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
-    found = contents_of_commit(GitReader(repo.path), commit, "site", Selection())
+    found = contents_of_commit(GitReader(repo.path), commit, "site", ContentFilter())
     assert found.left_out == ("docs/line\\nbreak.md",)
-    assert contents_of_commit(GitReader(repo.path), commit, "site", Selection("docs/go")).left_out == ()
+    assert contents_of_commit(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).left_out == ()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
@@ -175,18 +175,18 @@ def test_a_folder_that_cannot_be_read_stops_only_what_might_need_it(
         os.mkdir(part)
         os.chdir(part)
     Path("deep.md").write_text("# Deep\n")
-    choice = Selection(exclude=(Glob.compile("ddd*"),))
+    choice = ContentFilter(exclude=(Glob.compile("ddd*"),))
     assert "README.md" in contents_of_folder(folder, choice).documents
 
 
 def test_a_document_that_is_left_out_is_told(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
-    assert contents_of_folder(folder, Selection()).left_out == ("CON.md",)
+    assert contents_of_folder(folder, ContentFilter()).left_out == ("CON.md",)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    found = contents_of_folder(written(tmp_path / "site"), Selection())
+    found = contents_of_folder(written(tmp_path / "site"), ContentFilter())
     (tmp_path / "site" / "README.md").unlink()
     with pytest.raises(UnreadableFolder) as caught:
         found.read("README.md")
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Selection())
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
     blob = found.documents["docs/guide.md"]
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository, match=r"docs/guide\.md"):
@@ -204,7 +204,7 @@ def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
 
 def test_a_folder_in_the_place_of_the_settings_is_left_out(tmp_path: Path) -> None:
     Repo(tmp_path).write({"docyard.toml/odd.md": "# Odd\n", "plain.md": "# Plain\n"})
-    assert list(contents_of_folder(tmp_path, Selection()).documents) == ["plain.md"]
+    assert list(contents_of_folder(tmp_path, ContentFilter()).documents) == ["plain.md"]
 
 
 def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
