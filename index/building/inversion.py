@@ -136,7 +136,7 @@ class Batch:
     def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
         headings, above = self._headings, self._headings_above(page)
-        title = headings[page.title]
+        title = headings[page.title[:HEADING_ABOVE]]
         for section in page.by_key:
             self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
@@ -155,14 +155,22 @@ class Batch:
             )
 
     def title_postings(self, headings: Headings) -> Iterator[Packed]:
-        """Yield the postings of the fields of titles and of headings."""
-        for field, numbers in ((TITLE, self._titles), (HEADING, self._own)):
-            numbers_of_headings = _numbers(numbers)
-            counts = headings.sizes[numbers_of_headings]
-            terms = headings.terms[ranges(headings.starts[numbers_of_headings], counts)]
-            sections = np.repeat(np.arange(self.sections, dtype=np.uint32), counts)
-            distinct, positions = np.unique(terms, return_inverse=True)
-            yield add_up(pack(self._vocabulary.move_to_field(field, distinct)[positions], sections, 1))
+        """Yield the postings of the fields of titles and of headings, in several portions."""
+        for field, own in ((TITLE, _numbers(self._titles)), (HEADING, headings.own)):
+            terms = self._move_to_field(field, headings, own)
+            for first, last in self._portions(headings):
+                counts = headings.sizes[own[first:last]]
+                sections = np.repeat(np.arange(first, last, dtype=np.uint32), counts)
+                yield add_up(pack(terms[ranges(headings.starts[own[first:last]], counts)], sections, 1))
+
+    def _move_to_field(self, field: str, headings: Headings, used: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the terms of all headings as terms of a field; only those of the used headings are valid."""
+        used = np.unique(used)
+        positions = ranges(headings.starts[used], headings.sizes[used])
+        distinct, numbers = np.unique(headings.terms[positions], return_inverse=True)
+        terms = np.zeros(len(headings.terms), np.uint32)
+        terms[positions] = self._vocabulary.move_to_field(field, distinct)[numbers]
+        return terms
 
     def facet_postings(self) -> Packed:
         """Return the postings of facets and dates."""

@@ -41,7 +41,7 @@ _LOCK = "lock"
 METADATA = "metadata.json"
 _METADATA_LOCK = "metadata-lock"
 _METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
-SCHEMA = 6
+SCHEMA = 7
 """The version of format and analysis; an index of another version has another folder."""
 
 

@@ -56,7 +56,7 @@ def test_values_are_counted_in_what_lives(seed: int) -> None:
 def test_a_term_that_only_dead_sections_have_is_gone() -> None:
     part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
     merged = merge([part.with_dead_pages([0])])
-    assert merged.term_keys() == [b"\0yak"]
+    assert merged.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged.pages == merged.size == 1
 
 
