@@ -1,10 +1,12 @@
 """Conditions of a query: which sections it selects, as a tree of values.
 
-`index.operators` parses them, and an engine evaluates them.
+`index.operators` parses them, and an engine evaluates them. In a part that limits or hints can name,
+`written` is the text of the query.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +24,7 @@ class HasWord:
 
 @dataclass(frozen=True, slots=True)
 class HasPrefix:
-    """The field has an index term that begins with a folded text. `written` is the part of the query."""
+    """The field has an index term that begins with a folded text, or the stem of this text."""
 
     field: WordField
     prefix: str
@@ -31,7 +33,7 @@ class HasPrefix:
 
 @dataclass(frozen=True, slots=True)
 class HasSimilarWord:
-    """The field has a term at most `edits` edits from a folded word. `written` is the part of the query."""
+    """The field has a term at most `edits` edits from a folded word (`index.spelling`)."""
 
     field: WordField
     word: str
@@ -52,6 +54,7 @@ class HasValue:
 
     key: str
     value: str
+    written: str
     is_prefix: bool = False
 
 
@@ -62,6 +65,7 @@ class HasDate:
     key: str
     first: str | None
     last: str | None
+    written: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class IsUnder:
     """The document has this path, is in the folder of this path, or matches the glob."""
 
     path: str
+    written: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,19 @@ class Negation:
     part: Condition
 
 
-Condition = (
-    HasWord | HasPrefix | HasSimilarWord | HasPhrase | HasValue | HasDate | IsUnder | AllOf | AnyOf | Negation
-)
+Leaf = HasWord | HasPrefix | HasSimilarWord | HasPhrase | HasValue | HasDate | IsUnder
+Condition = Leaf | AllOf | AnyOf | Negation
+
+
+def list_leaves(condition: Condition | None) -> Iterator[Leaf]:
+    """Yield the conditions that have no parts, from left to right."""
+    match condition:
+        case None:
+            return
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from list_leaves(part)
+        case Negation(part):
+            yield from list_leaves(part)
+        case _:
+            yield condition

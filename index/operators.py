@@ -5,22 +5,25 @@
     KEY:2026-01-31  KEY:>2026-01  KEY:[A TO B]   conditions on a date of the front matter
     a AND b   a OR b   NOT a   ( )               the conditions and words that a section must satisfy
 
-AND, OR and NOT count only in capitals, and only if the query also has a lower-case letter. NOT binds most
-tightly, then AND. Words side by side are joined by OR, and conditions by AND. A part that is not correct is
-searched for as words, and a note reports it.
+Words side by side are joined by OR, conditions by AND. NOT binds most tightly, then words side by side, then
+AND, then OR. `_settle_operators` decides which capitals are operators.
+
+A part that is not correct is searched for as words, and a note reports it. Text that only looks like a field
+(`12:30`, `std::vector`, `localhost:8080`) is words without a note.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 from index.analysis import STOP_WORDS, TOKEN, expand
-from index.analysis.expansion import is_name
-from index.analysis.words import fold
+from index.analysis.expansion import MAX_TOKEN, is_name
+from index.analysis.words import WORD, fold
 from index.conditions import (
     AllOf,
     AnyOf,
@@ -36,37 +39,38 @@ from index.conditions import (
     WordField,
 )
 from index.phrases import split_words
+from index.port import MAX_PATH, QueryTooBroad
 
 WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
 PATH = "path"
-ALIASES = {"tag": "tags"}
-"""Names of fields that mean a taxonomy key."""
+TAG = "tag"
+"""The field `tag` is the key `tags`, unless there is a key `tag`."""
 
 MAX_EDITS = 2
+MAX_PARTS = 64
+"""The largest number of operators, fields, prefixes and similar words of a query, and of its brackets."""
+
 MAX_DEPTH = 20
 """The largest depth of nested brackets."""
 
-_QUOTE = '"\u201c\u201d\u201e\u201f\u00ab\u00bb'
-# The text has an operator only if this matches.
-_TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?!\S)|\w\*(?![^\s)])|\w~\d|\w:\S|\w:$")
-_PART = re.compile(
-    rf"""
-    (?P<bracket> [()] )
-  | (?P<dash> - )?+ (?P<name> [A-Za-z][\w.-]* ) :
-    (?: [{_QUOTE}] (?P<quoted_value> [^{_QUOTE}]*+ ) [{_QUOTE}]
-      | (?P<range> \[ [^\]\n]*+ \] )
-      | (?P<value> (?! [/:] ) [^\s(){_QUOTE}]++ )
-      | (?= \s | [)] | $ ) )
-  | (?P<minus> - )?+ [{_QUOTE}] (?P<phrase> [^{_QUOTE}]*+ ) [{_QUOTE}]
-  | (?P<word> [^\s()]++ (?: \( [^\s()]*+ \) [^\s()]*+ )*+ )
-    """,
-    re.VERBOSE,
-)
-_PREFIX = re.compile(r"(\w[\w.-]*)\*")
-_SIMILAR = re.compile(r"(\w+)~(\d+)")
-_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
-_COMPARED = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
-_BETWEEN = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
+MAX_NOTES = 8
+_MAX_SHOWN = 60
+_MAX_FIELDS_SHOWN = 12
+_MAX_SIMILAR_LENGTH = 32  # as in `index.spelling`
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of the documents of a commit, besides words and paths. They are read only if needed.
+
+    `keys` returns the keys of the taxonomy. `has_dates` returns True if a document has a date for a key.
+    """
+
+    keys: Callable[[], Collection[str]] = tuple
+    has_dates: Callable[[str], bool] = lambda _: False
+
+
+NO_FIELDS = Fields()
 
 
 @dataclass(slots=True)
@@ -74,45 +78,86 @@ class Operators:
     """The operators of a query, and the text that remains of it.
 
     `text` is still to be parsed as words. If `is_boolean`, the words, phrases and exclusions are also in the
-    condition. With `selects_all`, the condition alone selects, and the text only ranks. `expansions` are
-    words that rank. `notes` report incorrect operators.
+    condition. `selects` is True if the condition can select sections alone, because it requires something;
+    they are then ranked by the words of `ranking`. `expansions` are words that rank. `notes` report incorrect
+    operators.
     """
 
     text: str
     condition: Condition | None = None
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
     is_boolean: bool = False
-    selects_all: bool = False
+    selects: bool = False
+    ranking: str = ""
     notes: tuple[str, ...] = ()
 
 
-def parse_operators(text: str, keys: Callable[[], Collection[str]]) -> Operators | None:
-    """Parse the operators of a query; None if it has none. `keys` returns the keys of the taxonomy."""
+def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
+    """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it has too many."""
     if not _TRIGGER.search(text):
         return None
-    lexer = _Lexer(text, keys())
-    parts = list(lexer.parts())
-    has_operators = any(part.kind in _OPERATORS for part in parts)
-    if has_operators:
+    lexer = _Lexer(text, fields)
+    parts = _settle_operators(list(lexer.parts()))
+    if any(part.kind in _OPERATORS for part in parts):
         try:
             parser = _Parser(parts)
             condition = parser.parse()
         except _NotAnExpression as error:
-            lexer.notes.append(f"{error}; the query was searched as words")
+            lexer.notes.append(f"AND, OR and NOT were searched as words: {error}")
         else:
-            scored = " ".join(part.scored for part in parser.positive if part.scored)
-            expansions = tuple(part.expansion for part in parser.positive if part.expansion)
-            return Operators(scored, condition, expansions, True, True, tuple(lexer.notes))
-    conditions = [part.condition for part in parts if part.kind is _Kind.CONDITION and part.condition]
-    expansions = tuple(part.expansion for part in parts if part.expansion)
-    if not (conditions or expansions or lexer.notes):
+            _check_number(parts, text)
+            ranking = " ".join(part.scored for part in parser.positive)
+            expansions = _distinct_expansions(parser.positive)
+            notes = _limit_notes(lexer.notes)
+            return Operators(ranking, condition, expansions, True, True, ranking, notes)
+    parts = [part for part in parts if part.kind in (_Kind.CONDITION, _Kind.EXPANSION)]
+    if not (parts or lexer.notes):
         return None
-    joined = _join(AllOf, conditions)
-    remaining = _remove_parts(text, parts)
-    selects_all = joined is not None and not (expansions or TOKEN.search(remaining))
-    if selects_all:
-        remaining = " ".join(part.scored for part in parts if part.kind is _Kind.CONDITION)
-    return Operators(remaining, joined, expansions, False, selects_all, tuple(lexer.notes))
+    _check_number(parts, text)
+    conditions = [part for part in parts if part.kind is _Kind.CONDITION]
+    return Operators(
+        _replace_parts(text, parts),
+        _join(AllOf, [part.condition for part in conditions]),
+        _distinct_expansions(parts),
+        selects=not all(part.is_negative for part in conditions),
+        ranking=" ".join(part.scored for part in conditions),
+        notes=_limit_notes(lexer.notes),
+    )
+
+
+# The text has an operator only if this matches.
+_TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)")
+
+_STRAIGHT = '"\u201c\u201d\u201e\u201f'
+_QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
+# As in `index.query`, a quote right after a letter or digit opens no phrase.
+_RUN = rf"[^\s(){_QUOTES}]*+ (?: (?<=[A-Za-z0-9_]) [{_QUOTES}] [^\s(){_QUOTES}]*+ )*"
+_BALANCED_RUN = rf"{_RUN} (?: \( [^\s()]*+ \) {_RUN} )*"
+_PART = re.compile(
+    rf"""
+    (?P<bracket> [()] )
+  | (?P<operator> (?<![^\s(]) (?:AND|OR|NOT) (?!\S) | (?<!\S) (?:AND|OR|NOT) (?=\() )
+  | (?P<dash> (?<![^\s(]) - )?
+    (?: (?P<name> [A-Za-z][\w.-]*+ ) :
+        (?: [{_STRAIGHT}] (?P<quoted> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+          | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb
+          | (?P<range> \[ [^\]\n]{{0,80}} \] (?! [^\s)] ) )
+          | (?P<value> (?! :|// ) [^\s(){_QUOTES}] {_BALANCED_RUN} )
+          | (?= \s | [)] | $ ) )
+      | (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<phrase> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+      | \u00ab (?P<pointed_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
+  | (?P<word> [^\s()] {_BALANCED_RUN} )
+    """,
+    re.VERBOSE,
+)
+_SIMILAR = re.compile(r"([^~]+)~(\d+)")
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
+_COMPARED = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
+_BETWEEN = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+# A name and a value that somebody may have meant as a field.
+_LIKELY_NAME = re.compile(r"[a-z][a-z_-]{1,63}")
+_LIKELY_VALUE = re.compile(r"[^\W\d_][\w.*~-]*[,;]?|[<>]=?\d[\d-]*|\[.* TO .*\]")
 
 
 class _Kind(Enum):
@@ -126,17 +171,17 @@ class _Kind(Enum):
     WORDS = auto()
 
 
-_OPERATORS = frozenset({_Kind.AND, _Kind.OR, _Kind.NOT})
+_OPERATORS = _Kind.AND, _Kind.OR, _Kind.NOT
 _NAMES = {"AND": _Kind.AND, "OR": _Kind.OR, "NOT": _Kind.NOT}
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """A part of a query. `scored` are the words by which it ranks; a condition is None for stop words."""
 
     kind: _Kind
     start: int
     end: int
+    written: str
     condition: Condition | None = None
     scored: str = ""
     expansion: HasPrefix | HasSimilarWord | None = None
@@ -146,149 +191,242 @@ class _Part:
 @dataclass(slots=True)
 class _Lexer:
     text: str
-    keys: Collection[str]
+    fields: Fields
     notes: list[str] = field(default_factory=list)
+    _known_keys: Collection[str] | None = None
 
     def parts(self) -> Iterator[_Part]:
-        has_lower_case = any(map(str.islower, self.text))
         for found in _PART.finditer(self.text):
-            span = found.span()
+            start, end = found.span()
+            written = found[0]
             if bracket := found["bracket"]:
-                yield _Part(_Kind.OPEN if bracket == "(" else _Kind.CLOSE, *span)
+                yield _Part(_Kind.OPEN if bracket == "(" else _Kind.CLOSE, start, end, written)
+            elif operator := found["operator"]:
+                yield _Part(_NAMES[operator], start, end, written)
             elif found["name"]:
                 yield self._field(found)
-            elif (phrase := found["phrase"]) is not None:
-                yield _phrase(span, phrase, is_negative=bool(found["minus"]))
-            elif has_lower_case and found[0] in _NAMES:
-                yield _Part(_NAMES[found[0]], *span)
+            elif (phrase := _first(found["phrase"], found["pointed_phrase"])) is not None:
+                yield _phrase(found, phrase)
             else:
-                yield self._word(span, found[0])
+                yield self._word(found)
+
+    @property
+    def _keys(self) -> Collection[str]:
+        if self._known_keys is None:
+            self._known_keys = self.fields.keys()
+        return self._known_keys
+
+    def _note(self, written: str, reason: str) -> None:
+        self.notes.append(f"'{_shorten(written)}' was searched as words: {reason}")
 
     def _field(self, found: re.Match[str]) -> _Part:
-        name, span, written = found["name"], found.span(), found[0]
-        quoted, value = found["quoted_value"], found["value"] or ""
-        if found["range"] or _COMPARED.fullmatch(value) or _DATE.fullmatch(value):
-            condition = self._date(name, found["range"] or value, written)
-        elif name in WORD_FIELDS:
-            return self._word_field(found, name)
-        elif name not in {PATH, *ALIASES, *self.keys}:
-            if value and not found["dash"]:
-                self.notes.append(f"'{name}' is not a field; '{written}' was searched as words")
-            return _words(span, written)
-        elif not (text := quoted or value):
-            condition = None
-            self.notes.append(f"'{written}' has no value; it was searched as words")
-        elif name == PATH:
-            condition = IsUnder(text)
-        else:
-            is_prefix = quoted is None and len(value) > 1 and value.endswith("*")
-            condition = HasValue(
-                ALIASES.get(name, name), text.removesuffix("*") if is_prefix else text, is_prefix
-            )
-        if condition is None:
-            return _words(span, written)
-        is_negative = bool(found["dash"])
-        return _Part(
-            _Kind.CONDITION, *span, Negation(condition) if is_negative else condition, "", None, is_negative
-        )
-
-    def _word_field(self, found: re.Match[str], name: WordField) -> _Part:
-        span, written, value = found.span(), found[0], found["quoted_value"] or found["value"] or ""
-        is_negative = bool(found["dash"])
+        """Return the condition on a field, or words if it is not one."""
+        name, quoted = found["name"], _first(found["quoted"], found["pointed"])
+        value = (found["range"] or found["value"] or "").rstrip(",;") if quoted is None else quoted
         condition: Condition | None
-        if (prefix := _PREFIX.fullmatch(value)) and found["quoted_value"] is None:
-            condition, value = HasPrefix(name, fold(prefix[1]), written), ""
-        elif (similar := _SIMILAR.fullmatch(value)) and 1 <= int(similar[2][:3]) <= MAX_EDITS:
-            condition, value = HasSimilarWord(name, fold(similar[1]), int(similar[2]), written), ""
+        scored = ""
+        if name in WORD_FIELDS:
+            condition, scored = self._word_field(name, value, found[0], is_quoted=quoted is not None)
+        elif name == PATH:
+            condition = self._path(value, found[0])
         else:
-            condition = _join(
-                AllOf, [_word_condition(token, name, stop_words=True) for token in TOKEN.findall(value)]
-            )
+            condition = self._key_field(name, value, found[0], is_quoted=quoted is not None)
         if condition is None:
-            self.notes.append(f"'{written}' has no value; it was searched as words")
-            return _words(span, written)
-        scored = "" if is_negative else value
-        return _Part(
-            _Kind.CONDITION,
-            *span,
-            Negation(condition) if is_negative else condition,
-            scored,
-            None,
-            is_negative,
-        )
+            return _words(found, found[0])
+        if found["dash"]:
+            return _make_part(found, _Kind.CONDITION, Negation(condition), is_negative=True)
+        return _make_part(found, _Kind.CONDITION, condition, scored)
 
-    def _date(self, name: str, value: str, written: str) -> Condition | None:
-        """Return the condition on a date, or on a value that looks like one; note what is not a date."""
-        key = ALIASES.get(name, name)
-        if name in (*WORD_FIELDS, PATH):
-            self.notes.append(f"'{name}' has no dates; '{written}' was searched as words")
+    def _word_field(
+        self, name: WordField, value: str, written: str, *, is_quoted: bool
+    ) -> tuple[Condition | None, str]:
+        """Return the condition on the words of a field, and the words by which it ranks."""
+        if not is_quoted:
+            count = len(self.notes)
+            if expansion := self._expansion(name, value, written):
+                return expansion, _literal(expansion)
+            if len(self.notes) > count:
+                return None, ""
+        tokens = TOKEN.findall(value)
+        condition = _join(AllOf, [_word_condition(token, name, stop_words=True) for token in tokens])
+        if condition is None:
+            self._note(written, f"the field has no value (such as {name}:retry)")
+        return condition, value
+
+    def _path(self, value: str, written: str) -> Condition | None:
+        if not value:
+            self._note(written, f"the field has no value (such as {PATH}:guides)")
             return None
+        if len(value) > MAX_PATH:
+            raise QueryTooBroad(
+                f"'{_shorten(written)}' has {len(value):,} characters (limit {MAX_PATH:,})",
+                fix="Filter by a folder, such as path:guides.",
+                limit=MAX_PATH,
+                part=_shorten(written),
+            )
+        return IsUnder(value, written)
+
+    def _key_field(self, name: str, value: str, written: str, *, is_quoted: bool) -> Condition | None:
+        """Return the condition on a taxonomy key or on a date; None for another name or without a value."""
+        key = "tags" if name == TAG and TAG not in self._keys else name
+        is_key = name == TAG or name in self._keys
+        if not value:
+            if is_key:
+                self._note(written, f"the field has no value (such as {name}:VALUE)")
+            return None
+        is_range = not is_quoted and (value.startswith("[") or _COMPARED.fullmatch(value) is not None)
+        if is_range or _DATE.fullmatch(value) or not is_key:
+            has_dates = _KEY.fullmatch(key) is not None and self.fields.has_dates(key)
+        else:
+            has_dates = False
+        if not (is_key or has_dates):
+            self._note_unknown(name, value, written, is_quoted=is_quoted)
+            return None
+        if is_range or not is_key:
+            if has_dates:
+                return self._date(key, value, written)
+            self._note(written, f"no document has a date '{name}'")
+            return None
+        if has_dates and (first := _first_day(value)) is not None:
+            return AnyOf((HasValue(key, value, written), HasDate(key, first, _last_day(value), written)))
+        is_prefix = not is_quoted and len(value) > 1 and value.endswith("*")
+        return HasValue(key, value.removesuffix("*") if is_prefix else value, written, is_prefix)
+
+    def _note_unknown(self, name: str, value: str, written: str, *, is_quoted: bool) -> None:
+        known = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
+        is_likely = _LIKELY_NAME.fullmatch(name) and (is_quoted or _LIKELY_VALUE.fullmatch(value))
+        if is_likely or name.lower() in known:
+            listed = ", ".join(known[:_MAX_FIELDS_SHOWN]) + (", …" if len(known) > _MAX_FIELDS_SHOWN else "")
+            self._note(written, f"'{_shorten(name)}' is not a field ({listed})")
+
+    def _date(self, key: str, value: str, written: str) -> Condition | None:
+        """Return the condition on a date; note a value that is not a date or range."""
+        if compared := _COMPARED.fullmatch(value):
+            return self._compared_date(key, compared[1], compared[2], written)
         if between := _BETWEEN.fullmatch(value):
             first, last = (None if limit == "*" else limit for limit in between.groups())
-        elif compared := _COMPARED.fullmatch(value):
-            sign, limit = compared.groups()
-            return self._compared_date(key, sign, limit, written)
         elif value.startswith("["):
-            self.notes.append(f"'{written}' is not a range [FIRST TO LAST]; it was searched as words")
+            self._note(written, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
             return None
-        elif key in self.keys:
-            return AnyOf((HasValue(key, value), HasDate(key, _first_day(value), _last_day(value))))
         else:
             first = last = value
-        if any(limit is not None and _first_day(limit) is None for limit in (first, last)):
-            self.notes.append(f"'{written}' has an invalid date (YYYY-MM-DD); it was searched as words")
+        if not all(limit is None or _first_day(limit) for limit in (first, last)):
+            self._note_invalid_date(written)
             return None
-        condition = HasDate(key, first and _first_day(first), last and _last_day(last))
-        if condition.first and condition.last and condition.first > condition.last:
-            self.notes.append(f"'{written}' ends before it begins; it was searched as words")
+        first_day, last_day = first and _first_day(first), last and _last_day(last)
+        if first_day and last_day and first_day > last_day:
+            self._note(written, "the range ends before it begins")
             return None
-        return condition
+        return HasDate(key, first_day, last_day, written)
 
     def _compared_date(self, key: str, sign: str, limit: str, written: str) -> Condition | None:
         first, last = _first_day(limit), _last_day(limit)
         if first is None or last is None:
-            self.notes.append(f"'{written}' has an invalid date (YYYY-MM-DD); it was searched as words")
+            self._note_invalid_date(written)
             return None
         match sign:
             case ">=":
-                return HasDate(key, first, None)
+                return HasDate(key, first, None, written)
             case "<=":
-                return HasDate(key, None, last)
+                return HasDate(key, None, last, written)
             case ">":
-                return AllOf((HasDate(key, last, None), Negation(HasDate(key, first, last))))
+                condition = HasDate(key, last, None, written)
             case _:
-                return AllOf((HasDate(key, None, first), Negation(HasDate(key, first, last))))
+                condition = HasDate(key, None, first, written)
+        return AllOf((condition, Negation(HasDate(key, first, last, written))))
 
-    def _word(self, span: tuple[int, int], word: str) -> _Part:
-        if prefix := _PREFIX.fullmatch(word):
-            expansion: HasPrefix | HasSimilarWord = HasPrefix("text", fold(prefix[1]), word)
-            return _Part(_Kind.EXPANSION, *span, expansion, "", expansion)
-        if similar := _SIMILAR.fullmatch(word):
-            if 1 <= int(similar[2][:3]) <= MAX_EDITS:
-                expansion = HasSimilarWord("text", fold(similar[1]), int(similar[2]), word)
-                return _Part(_Kind.EXPANSION, *span, expansion, similar[1], expansion)
-            self.notes.append(f"'{word}' must end with ~1 or ~2; it was searched as words")
-        is_excluded = len(word) > 2 and word[0] == "-" and word[1].isalpha()
-        if is_excluded and (prefix := _PREFIX.fullmatch(word[1:])):
-            condition = Negation(HasPrefix("text", fold(prefix[1]), word))
-            return _Part(_Kind.CONDITION, *span, condition, is_negative=True)
-        return _words(span, word[1:] if is_excluded else word, is_negative=is_excluded)
+    def _note_invalid_date(self, written: str) -> None:
+        self._note(written, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
+
+    def _expansion(self, field: WordField, text: str, written: str) -> HasPrefix | HasSimilarWord | None:
+        """Return the words that a prefix or a similar word stands for; None if the text is neither."""
+        if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
+            return HasPrefix(field, fold(prefix)[:MAX_TOKEN], written)
+        similar = _SIMILAR.fullmatch(text) if "~" in text else None
+        if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
+            return None
+        if not _has_similar_words(similar[1]):
+            self._note(written, "~ needs a word of at most 32 letters")
+            return None
+        if not 1 <= int(similar[2][:3]) <= MAX_EDITS:
+            self._note(written, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
+            return None
+        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), written)
+
+    def _word(self, found: re.Match[str]) -> _Part:
+        word = found[0]
+        if is_excluded := self._is_excluded(found.start(), word):
+            word = word[1:]
+        expansion = self._expansion("text", word, word)
+        if expansion is None:
+            return _words(found, word, is_negative=is_excluded)
+        if is_excluded:
+            return _make_part(found, _Kind.CONDITION, Negation(expansion), is_negative=True)
+        return _make_part(found, _Kind.EXPANSION, expansion, _literal(expansion), expansion)
+
+    def _is_excluded(self, start: int, word: str) -> bool:
+        """Return True if a dash excludes the word, as `index.query` defines: no number and no short flag."""
+        if word[0] != "-" or not word[1:2].isalpha():
+            return False
+        if start and not (self.text[start - 1].isspace() or self.text[start - 1] == "("):
+            return False
+        tokens = TOKEN.findall(word[1:])
+        return len(tokens) == 1 and (len(tokens[0]) > 2 or not tokens[0].isascii())
 
 
-def _words(span: tuple[int, int], text: str, *, is_negative: bool = False) -> _Part:
+_JOINED = re.compile(r"[\d_.'\u2019+#-]")
+
+
+def _is_prefix(text: str) -> bool:
+    """Return True if the text is the beginning of a word or name; of scripts without spaces one character.
+
+    These are indexed by pairs of characters, so that a longer text finds its continuations without a star.
+    """
+    return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
+
+
+def _has_similar_words(text: str) -> bool:
+    return (
+        len(text) <= _MAX_SIMILAR_LENGTH
+        and WORD.fullmatch(text) is not None
+        and _JOINED.search(text) is None
+        and is_name(text)
+    )
+
+
+def _literal(expansion: HasPrefix | HasSimilarWord) -> str:
+    """Return the word itself, so that sections with exactly this word rank first."""
+    return expansion.prefix if isinstance(expansion, HasPrefix) else expansion.word
+
+
+def _make_part(
+    found: re.Match[str],
+    kind: _Kind,
+    condition: Condition | None,
+    scored: str = "",
+    expansion: HasPrefix | HasSimilarWord | None = None,
+    *,
+    is_negative: bool = False,
+) -> _Part:
+    return _Part(kind, found.start(), found.end(), found[0], condition, scored, expansion, is_negative)
+
+
+def _words(found: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
     conditions = [_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
-    condition = _join(AllOf, conditions)
-    if is_negative and condition is not None:
-        return _Part(_Kind.WORDS, *span, Negation(condition), "", None, True)
-    return _Part(_Kind.WORDS, *span, condition, text)
+    return _words_or_phrase(found, _join(AllOf, conditions), text, is_negative=is_negative)
 
 
-def _phrase(span: tuple[int, int], text: str, *, is_negative: bool) -> _Part:
+def _phrase(found: re.Match[str], text: str) -> _Part:
     words = split_words(text)
-    condition = HasPhrase(words) if words else None
+    return _words_or_phrase(found, HasPhrase(words) if words else None, text, is_negative=bool(found["dash"]))
+
+
+def _words_or_phrase(
+    found: re.Match[str], condition: Condition | None, text: str, *, is_negative: bool
+) -> _Part:
     if is_negative and condition is not None:
-        return _Part(_Kind.WORDS, *span, Negation(condition), "", None, True)
-    return _Part(_Kind.WORDS, *span, condition, text)
+        return _make_part(found, _Kind.WORDS, Negation(condition), is_negative=True)
+    return _make_part(found, _Kind.WORDS, condition, text)
 
 
 def _word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
@@ -301,19 +439,109 @@ def _word_condition(token: str, name: WordField, *, stop_words: bool) -> Conditi
     return AnyOf((HasWord(name, terms[:1]), HasWord(name, terms[1:])))
 
 
-def _join(kind: type[AllOf] | type[AnyOf], conditions: Collection[Condition | None]) -> Condition | None:
+def _join(kind: type[AllOf] | type[AnyOf], conditions: Iterable[Condition | None]) -> Condition | None:
     found = tuple(condition for condition in conditions if condition is not None)
     return kind(found) if len(found) > 1 else found[0] if found else None
 
 
-def _remove_parts(text: str, parts: list[_Part]) -> str:
-    """Return the text without the parts that are conditions or expansions."""
+_AUXILIARIES = """
+    am are be been being can could did do does had has have if is may might must shall should was were why
+    will would
+"""
+# NOT right after these words is emphasis: "it is NOT supported", "MUST NOT".
+_EMPHASIZED = frozenset(_AUXILIARIES.split())
+_CONTRACTIONS = "'s", "'re", "'m", "'ll"
+# Such words after NOT are SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
+_STATUS = re.compile(r"[A-Z]{2,}(?:ED|ABLE)|FOUND|NULL|EXISTS|LIKE")
+# In capitals these words are abbreviations too.
+_ABBREVIATIONS = frozenset(("am", "as", "can", "do", "it", "me", "so", "us"))
+_SENTENCE_WORDS = frozenset(
+    word.upper() for word in STOP_WORDS - _ABBREVIATIONS if len(word) > 1 and word.isalpha()
+) - {"AND", "OR", "NOT"} | {"SELECT", "NULL", "LIKE", "EXISTS"}
+
+
+def _settle_operators(parts: list[_Part]) -> list[_Part]:
+    """Return the parts with AND, OR and NOT as words where the capitals are emphasis, SQL or a heading.
+
+    They are operators only if the query has a letter that is not a capital, and no other stop word in
+    capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
+    before a status ("NOT FOUND"). After the end of a sentence AND and OR begin the next one.
+    """
+    others = [part.written for part in parts if part.kind not in _OPERATORS]
+    if len(others) == len(parts):
+        return parts
+    has_operators = any(letter.isalpha() and not letter.isupper() for text in others for letter in text)
+    if has_operators:
+        has_operators = _SENTENCE_WORDS.isdisjoint(text.strip(_PUNCTUATION) for text in others)
+    settled: list[_Part] = []
+    for index, part in enumerate(parts):
+        if part.kind in _OPERATORS and not (has_operators and _is_operator(parts, index)):
+            part = part._replace(kind=_Kind.WORDS, scored=part.written)
+        settled.append(part)
+    return settled
+
+
+_PUNCTUATION = ".,;:!?'*_`"
+
+
+def _is_operator(parts: list[_Part], index: int) -> bool:
+    before = parts[index - 1].written.lower() if index else ""
+    if parts[index].kind is not _Kind.NOT:
+        return not before.endswith((".", "!", "?"))
+    after = parts[index + 1].written if index + 1 < len(parts) else ""
+    is_emphasis = before in _EMPHASIZED or before.replace("\u2019", "'").endswith(_CONTRACTIONS)
+    return not is_emphasis and not _STATUS.fullmatch(after.strip(_PUNCTUATION))
+
+
+def _distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
+    return tuple(dict.fromkeys(part.expansion for part in parts if part.expansion))
+
+
+def _replace_parts(text: str, parts: Iterable[_Part]) -> str:
+    """Return the text without its conditions, and with words in place of expansions."""
     remaining, end = [], 0
     for part in parts:
-        if part.kind in (_Kind.CONDITION, _Kind.EXPANSION):
-            remaining.append(text[end : part.start])
-            end = part.end
+        remaining.append(text[end : part.start])
+        if part.kind is _Kind.EXPANSION:
+            remaining.append(part.scored)
+        end = part.end
     return " ".join([*remaining, text[end:]])
+
+
+def _check_number(parts: Iterable[_Part], text: str) -> None:
+    """Raise QueryTooBroad if there are too many parts, without words and repetitions."""
+    distinct: set[str] = set()
+    count = 0
+    for part in parts:
+        if part.kind in (_Kind.CONDITION, _Kind.EXPANSION):
+            distinct.add(part.written)
+        elif part.kind in _OPERATORS or part.kind is _Kind.OPEN:
+            count += 1
+        if count + len(distinct) > MAX_PARTS:
+            written = _shorten(text[part.start :])
+            raise QueryTooBroad(
+                f"the query has more than {MAX_PARTS} operators, fields and brackets (from '{written}' on)",
+                fix="Use fewer operators, fields and brackets.",
+                limit=MAX_PARTS,
+                part=written,
+            )
+
+
+def _limit_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    distinct = list(dict.fromkeys(notes))
+    if (count := len(distinct) - MAX_NOTES) > 0:
+        distinct[MAX_NOTES:] = [f"{count} more parts of the query were searched as words"]
+    return tuple(distinct)
+
+
+def _shorten(text: str) -> str:
+    """Shorten a part of a query for a message, without invisible characters."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_MAX_SHOWN])
+    return f"{shown}…" if len(text) > _MAX_SHOWN else shown
+
+
+def _first(*texts: str | None) -> str | None:
+    return next((text for text in texts if text is not None), None)
 
 
 def _first_day(text: str) -> str | None:
@@ -342,7 +570,7 @@ class _NotAnExpression(Exception):
 
 
 class _Parser:
-    """A parser by recursive descent. `positive` are the parts that are not excluded."""
+    """A parser by recursive descent. `positive` are the parts that are required and not excluded."""
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
@@ -352,12 +580,20 @@ class _Parser:
         self.positive: list[_Part] = []
 
     def parse(self) -> Condition:
+        self._check_brackets()
         condition = self._any()
-        if self._next < len(self._parts):
-            raise _NotAnExpression("a bracket is closed that is not open")
         if condition is None or not self.positive:
-            raise _NotAnExpression("the query has nothing to find, only words to exclude or ignore")
+            raise _NotAnExpression("the query only excludes words")
         return condition
+
+    def _check_brackets(self) -> None:
+        depth = 0
+        for part in self._parts:
+            depth += (part.kind is _Kind.OPEN) - (part.kind is _Kind.CLOSE)
+            if depth < 0:
+                raise _NotAnExpression("a bracket is closed that is not open")
+        if depth:
+            raise _NotAnExpression("a bracket is not closed")
 
     def _kind(self) -> _Kind | None:
         return self._parts[self._next].kind if self._next < len(self._parts) else None
@@ -377,55 +613,59 @@ class _Parser:
         return _join(AllOf, conditions)
 
     def _neighbours(self) -> Condition | None:
-        """Parse parts side by side: one of the words, and all conditions and exclusions."""
+        """Parse parts side by side: one of the words, and all conditions and exclusions.
+
+        Brackets without words are a condition.
+        """
         alternatives: list[Condition | None] = []
         required: list[Condition | None] = []
-        count = 0
-        while (kind := self._kind()) not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
-            part = self._parts[self._next]
-            count += 1
-            if kind is _Kind.NOT:
-                self._next += 1
-                required.append(self._negation())
-            elif kind is _Kind.OPEN:
-                alternatives.append(self._brackets())
-            else:
-                self._next += 1
-                if not (self._is_negated or part.is_negative):
-                    self.positive.append(part)
-                is_required = part.is_negative or kind is _Kind.CONDITION
-                (required if is_required else alternatives).append(part.condition)
-        if not count:
-            raise _NotAnExpression("AND, OR and NOT need something to find next to them")
+        first = self._next
+        while self._kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
+            start = self._next
+            condition, is_negative = self._operand()
+            parts = self._parts[start : self._next]
+            has_words = any(part.kind in (_Kind.WORDS, _Kind.EXPANSION) for part in parts)
+            (alternatives if has_words and not is_negative else required).append(condition)
+        if self._next == first:
+            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
         return _join(AllOf, [_join(AnyOf, alternatives), *required])
 
-    def _negation(self) -> Condition | None:
-        was_negated, self._is_negated = self._is_negated, not self._is_negated
-        kind = self._kind()
-        if kind is _Kind.NOT:
+    def _operand(self) -> tuple[Condition | None, bool]:
+        """Parse one part, a pair of brackets, or NOT with one of them; return True if it is an exclusion."""
+        count = 0
+        while self._kind() is _Kind.NOT:
             self._next += 1
-            condition = self._negation()
-        elif kind is _Kind.OPEN:
+            count += 1
+        is_excluded = count % 2 == 1
+        was_negated, self._is_negated = self._is_negated, self._is_negated != is_excluded
+        kind = self._kind()
+        is_negative = is_excluded
+        if kind is _Kind.OPEN:
             condition = self._brackets()
         elif kind in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
-            raise _NotAnExpression("AND, OR and NOT need something to find next to them")
+            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
         else:
             part = self._parts[self._next]
             self._next += 1
             condition = part.condition
-            if not (self._is_negated or part.is_negative):
+            is_negative = is_excluded != part.is_negative
+            if condition is not None and not (self._is_negated or part.is_negative):
                 self.positive.append(part)
         self._is_negated = was_negated
-        return None if condition is None else Negation(condition)
+        return Negation(condition) if is_excluded and condition is not None else condition, is_negative
 
     def _brackets(self) -> Condition | None:
+        start = self._parts[self._next]
         self._next += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _NotAnExpression(f"the brackets are nested too deeply (limit {MAX_DEPTH})")
+            raise QueryTooBroad(
+                f"the brackets are nested more than {MAX_DEPTH} deep (character {start.start + 1:,})",
+                fix="Use fewer brackets.",
+                limit=MAX_DEPTH,
+                part=start.written,
+            )
         condition = self._any()
-        if self._kind() is not _Kind.CLOSE:
-            raise _NotAnExpression("a bracket is not closed")
         self._next += 1
         self._depth -= 1
         return condition

@@ -26,6 +26,9 @@ from workspace.errors import WorkspaceError
 Progress = Callable[[int, int, str], None]
 """Receives the number of finished documents, the number of all documents, and the name of the work."""
 
+MAX_PATH = 1_000
+"""The largest number of characters of a path or glob to filter by."""
+
 
 class BaseMoved(WorkspaceError):
     """The index is not at the base commit of the change; `details` has its `commit`."""
@@ -43,6 +46,12 @@ class GenerationGone(WorkspaceError):
     """The requested page of results belongs to another generation than the current one."""
 
     code: ClassVar[str] = "GENERATION_GONE"
+
+
+class QueryTooBroad(WorkspaceError):
+    """A query over a limit; `details` has the `limit`, and the `part` of the query that is over it."""
+
+    code: ClassVar[str] = "QUERY_TOO_BROAD"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,23 @@
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
 `index.operators` has prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text. The
-only errors are an empty query and a query over a limit. Identifiers keep their form: `--dry-run`, `-1` and
-`-rf` are searched for.
+only errors are an empty query, a query over a limit and an excluded phrase. Identifiers keep their form:
+`--dry-run`, `-1` and `-rf` are searched for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from index.analysis import STOP_WORDS, TOKEN, expand, weigh
 from index.analysis.words import normalize, spaceless_pattern
-from index.operators import Operators, parse_operators
+from index.conditions import HasPhrase, HasWord, list_leaves
+from index.operators import NO_FIELDS, Fields, Operators, parse_operators
 from index.phrases import split_words
-from index.port import Query
+from index.port import MAX_PATH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
 MAX_CHARACTERS = 10_000
@@ -31,9 +32,6 @@ MAX_TERMS = 256
 
 MAX_PHRASES = 16
 """The largest number of different phrases of a query."""
-
-MAX_PATH = 1_000
-"""The largest number of characters of a path or glob to filter by."""
 
 _FIX_FEWER_WORDS = "Use the few most important words, such as 'retry backoff'."
 _STRAIGHT = '"\u201c\u201d\u201e\u201f'
@@ -60,12 +58,6 @@ class EmptyQuery(WorkspaceError):
     code: ClassVar[str] = "EMPTY_QUERY"
 
 
-class QueryTooBroad(WorkspaceError):
-    """A query over a limit, or with an excluded phrase; `details` has the `limit`, if it is a number."""
-
-    code: ClassVar[str] = "QUERY_TOO_BROAD"
-
-
 @dataclass(frozen=True, slots=True)
 class _ParsedText:
     """The parts of a query: its text, including the words of phrases, then its phrases and excluded terms."""
@@ -79,12 +71,12 @@ def parse(
     text: str,
     filters: Mapping[str, str] | None = None,
     path: str | None = None,
-    keys: Callable[[], Collection[str]] = tuple,
+    fields: Fields = NO_FIELDS,
 ) -> Query:
     """Parse a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
 
-    The words of phrases are also terms. A query of punctuation alone has no terms, and finds nothing. `keys`
-    returns the keys of the taxonomy, which are fields; it is called only if the query may have operators.
+    The words of phrases are also terms. A query of punctuation alone has no terms, and finds nothing.
+    `fields` has the fields that the operators can name.
     """
     if not text or text.isspace():
         raise EmptyQuery("the query is empty", fix="Use a few words, such as 'retry backoff'.")
@@ -94,17 +86,25 @@ def parse(
         raise _too_broad("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
     if path is not None and len(path) > MAX_PATH:
         raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
-    operators = parse_operators(text, keys) or Operators(text)
-    text = operators.text
-    parts = _parse_marks(text) if not operators.is_boolean and _MARK.search(text) else _ParsedText(text)
+    operators = parse_operators(text, fields) or Operators(text)
+    parts = _parse_words(operators)
     terms = weigh(TOKEN.findall(parts.text))
-    if not terms and parts.excluded and operators.condition is None:
+    condition, selects_all, notes = operators.condition, operators.is_boolean, operators.notes
+    if condition is not None and not (selects_all or operators.expansions) and STOP_WORDS.issuperset(terms):
+        if operators.selects:
+            selects_all, terms = True, weigh(TOKEN.findall(operators.ranking))
+        else:
+            condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
+            parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+    elif not terms and parts.excluded and condition is None:
         # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
-        parts = _ParsedText(text)
-        terms = weigh(TOKEN.findall(text))
-    if len(parts.phrases) > MAX_PHRASES:
-        raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
-    if (count := len(terms) + len(parts.excluded)) > MAX_TERMS:
+        parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+    leaves = list(list_leaves(condition))
+    phrases = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
+    if len(phrases) > MAX_PHRASES:
+        raise _too_broad("phrases", len(phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
+    words = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
+    if (count := len(words | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
         raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
     return Query(
         terms,
@@ -112,12 +112,18 @@ def parse(
         parts.phrases,
         dict(filters or {}),
         path,
-        phrases_first=bool(parts.phrases) and _has_unmarked_terms(text),
-        condition=operators.condition,
+        phrases_first=bool(parts.phrases) and _has_unmarked_terms(operators.text),
+        condition=condition,
         expansions=operators.expansions,
-        selects_all=operators.selects_all,
-        notes=operators.notes,
+        selects_all=selects_all,
+        notes=notes,
     )
+
+
+def _parse_words(operators: Operators) -> _ParsedText:
+    """Parse the phrases and exclusions in the text that operators leave."""
+    text = operators.text
+    return _parse_marks(text) if not operators.is_boolean and _MARK.search(text) else _ParsedText(text)
 
 
 def _has_unmarked_terms(text: str) -> bool:
@@ -161,7 +167,7 @@ def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
         return None
     raise QueryTooBroad(
         "a phrase cannot be excluded, only a word",
-        fix="Put the dash before one word, such as -draft, or leave it out.",
+        fix='Put the dash before one word, such as -draft, or write NOT: deployment NOT "blue green".',
     )
 
 

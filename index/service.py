@@ -109,18 +109,25 @@ class SearchIndex:
         the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
         """
         from index.cursors import read_cursor, search_digest, write_cursor
+        from index.operators import Fields
         from index.query import parse
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
         snapshot = self._workspace.at(ref) if ref and not ref.isspace() else None
-        keys = self.keys if snapshot is None else lambda: snapshot.config.taxonomy_keys
-        parsed = parse(query, filters or {}, path, keys)
+        if snapshot is None:
+            fields = Fields(self.keys, lambda key: self._has_dates(key, progress))
+        else:
+            fields = Fields(
+                lambda: snapshot.config.taxonomy_keys,
+                lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
+            )
+        parsed = parse(query, filters or {}, path, fields)
         search = search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search=search)
-        request = SearchRequest(query, parsed, offset, limit, generation)
+        request = SearchRequest(query, parsed, fields, offset, limit, generation)
         if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
         else:
@@ -142,6 +149,11 @@ class SearchIndex:
             notes=parsed.notes,
             terms=terms,
         )
+
+    def _has_dates(self, key: str, progress: Progress | None) -> bool:
+        """Return True if a document of the branch has a date for a key in its front matter."""
+        self._live.follow(progress)
+        return self._live.engine.has_dates(key)
 
     def warm(self) -> None:
         """Import the search modules and open the existing index, so that the first search is fast.

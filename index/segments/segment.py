@@ -263,6 +263,15 @@ class Segment:
         start = len(term_key(field, ""))
         return [decode(key[start:]) for key in self._terms.find_prefix(term_key(field, prefix))]
 
+    def lists_of(self, field: str, prefix: str = "") -> NDArray[np.integer]:
+        """Return the starts in `ids` of the lists of a field's terms with a prefix, and the end of the last.
+
+        The lists of neighbouring terms are contiguous.
+        """
+        first, last = self._terms.prefix_range(term_key(field, prefix))
+        starts: NDArray[np.integer] = self.arrays["starts"][first : last + 1]
+        return starts
+
     def fields(self) -> Iterator[str]:
         """Yield the fields that have terms, in the order of their keys."""
         number = 0

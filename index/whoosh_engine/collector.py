@@ -9,7 +9,7 @@ from whoosh.collectors import Collector
 
 from index.phrases import make_phrase_filter, required_terms
 from index.ranking.results import NO_SELECTION, ResultRange, Selection, top_results
-from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes
+from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
 if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
@@ -55,11 +55,13 @@ class SectionCollector(Collector):  # type: ignore[misc]
 
     def _select(self) -> Selection:
         """Evaluate the condition and the expansions of the query. Raises QueryTooBroad."""
-        parsed, nodes = self.q.parsed, ConditionNodes(self._statistics, self.q.read)
+        parsed, deadline = self.q.parsed, Deadline()
+        nodes = ConditionNodes(self._statistics, self.q.read, deadline)
+        node = nodes.make(parsed.condition) if parsed.condition is not None else None
         unions = [nodes.expand(part) for part in parsed.expansions]
         self.expanded = tuple(dict.fromkeys(term for union in unions for term in union))
-        if parsed.condition is None:
+        if node is None:
             return Selection(None, unions)
-        flags = ConditionFlags(self.top_searcher, self._reader).by_segment(nodes.make(parsed.condition))
+        flags = ConditionFlags(self.top_searcher, self._reader, deadline).by_segment(node)
         groups = self._statistics.groups
         return Selection([np.concatenate([flags[id] for id in group.segments]) for group in groups], unions)

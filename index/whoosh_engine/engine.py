@@ -31,6 +31,7 @@ from index.port import (
 from index.ranking.cache import ArrayCache
 from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
+from index.segments.segment import DATE
 from index.segments.store import Store
 from index.status import Status, find_leftovers, read_status
 from index.storage.files import remove_entries
@@ -113,6 +114,10 @@ class Searcher:
         if key not in self._values:
             self._values[key] = count_values(self.generation.parts, key)
         return self._values[key]
+
+    def has_dates(self, key: str) -> bool:
+        """Return True if the front matter of a document has a date for a key."""
+        return any(part.live_counts(DATE + key).any() for part in self.generation.parts)
 
     def similar(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a misspelt word may mean."""
@@ -256,6 +261,10 @@ class WhooshEngine:
     def values(self, key: str) -> Mapping[str, int]:
         """Count the values of a key, as `index.port.Engine` defines."""
         return searcher.values(key) if (searcher := self._current()) else {}
+
+    def has_dates(self, key: str) -> bool:
+        """Return True if the front matter of a document has a date for a key."""
+        return (searcher := self._current()) is not None and searcher.has_dates(key)
 
     def similar(self, word: str, limit: int) -> tuple[str, ...]:
         """Return similar terms, as `index.port.Engine` defines."""

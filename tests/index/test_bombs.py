@@ -9,7 +9,8 @@ from contextlib import suppress
 import pytest
 
 from index.phrases import Phrases, split_words
-from index.query import MAX_CHARACTERS, EmptyQuery, QueryTooBroad, parse
+from index.port import QueryTooBroad
+from index.query import MAX_CHARACTERS, EmptyQuery, parse
 from tests.index.bombs import BOMBS
 from tests.loops import loop_over
 
@@ -38,6 +39,14 @@ def test_reading_a_query_takes_linear_time(bomb: Callable[[int], str]) -> None:
     long = bomb(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
     short = long[: len(long) // 4]
     assert seconds(lambda: ask(long)) < 6 * seconds(lambda: ask(short)) + 0.05
+
+
+@pytest.mark.growth
+@FAMILIES
+def test_reading_a_query_takes_milliseconds(bomb: Callable[[int], str]) -> None:
+    text = bomb(MAX_CHARACTERS)[:MAX_CHARACTERS]
+    ask(text)
+    assert seconds(lambda: ask(text)) < 0.05
 
 
 @pytest.mark.growth
