@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
-from index.port import Query
 from index.phrases import make_phrase_filter, required_terms
+from index.port import Query
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
 from index.ranking.segment_groups import Statistics
