@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command(name="search", short_help="Search the committed documents.")
-@click.argument("terms", metavar="QUERY...", nargs=-1, required=True)
+@click.argument(
+    "terms", metavar="QUERY...", nargs=-1, required=True, shell_complete=completion.complete_query
+)
 @options.repository
 @options.branch
 @options.artifact
