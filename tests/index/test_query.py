@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +25,7 @@ from index.conditions import (
     HasValue,
     HasWord,
     IsUnder,
+    Leaf,
     Negation,
     list_leaves,
 )
@@ -308,3 +311,44 @@ def test_errors_say_what_to_type_next(text: str) -> None:
     assert caught.value.message[0].islower()
     assert not caught.value.message.endswith(".")
     assert caught.value.fix.endswith(".")
+
+
+SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+
+
+def rows_after(heading: str) -> list[tuple[str, str]]:
+    """Return the rows of the table with this first line of docs/search.md."""
+    table = SEARCH_PAGE.partition(heading)[2].partition("\n\n")[0]
+    found = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
+    assert found
+    return found
+
+
+def is_satisfied(condition: Condition, true: frozenset[Leaf]) -> bool:
+    match condition:
+        case AllOf(parts):
+            return all(is_satisfied(part, true) for part in parts)
+        case AnyOf(parts):
+            return any(is_satisfied(part, true) for part in parts)
+        case Negation(part):
+            return not is_satisfied(part, true)
+        case leaf:
+            return leaf in true
+
+
+@loop_over(("query", "meaning"), rows_after("| query | the same as |"))
+def test_equal_expressions_of_the_documentation_are_equal(query: str, meaning: str) -> None:
+    one, other = (parse(text, fields=FIELDS) for text in (query, meaning.strip("`")))
+    assert one.condition is not None
+    assert other.condition is not None
+    leaves = set(list_leaves(one.condition))
+    assert leaves == set(list_leaves(other.condition))
+    for count in range(len(leaves) + 1):
+        for true in map(frozenset, combinations(leaves, count)):
+            assert is_satisfied(one.condition, true) == is_satisfied(other.condition, true)
+
+
+@loop_over(("query", "note"), rows_after("| query | note |"))
+def test_notes_of_the_documentation_are_those_of_the_parser(query: str, note: str) -> None:
+    fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
+    assert parse(query, fields=fields).notes == (note,)
