@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from index.artifacts.build import ArtifactBuild
-    from index.artifacts.contents import Contents, ContentFilter
+    from index.artifacts.contents import ContentFilter, Contents
     from workspace.globs import Glob
 
 

@@ -17,7 +17,7 @@ import pytest
 from index.segments.store import Store
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from index.storage.location import index_name
+from index.storage.location import SCHEMA, index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 from tests.index.lists import built, home
@@ -47,6 +47,19 @@ def test_commits_amends_and_resets_are_followed(index: SearchIndex, repo: Repo) 
     repo.git("reset", "-q", "--hard", first)
     assert ids(index, "okapi") == []
     assert index.search("retries").commit == first
+
+
+def test_an_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
+            patch.setattr(f"{module}.SCHEMA", SCHEMA - 1)
+        earlier = open_index()
+        assert ids(earlier, "retries")
+        earlier.close()
+    index = open_index()
+    page = index.search("title:retries heading:backoff")
+    assert [hit.chunk_id for hit in page.hits] == ["guides/retries.md#backoff"]
+    assert (page.stale, page.notes, page.hint) == (False, (), None)
 
 
 def test_a_commit_without_documents_moves_the_index_too(index: SearchIndex, repo: Repo) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.artifacts.contents import (
-    EmptyCorpus,
     ContentFilter,
+    EmptyCorpus,
     UnreadableFolder,
     build_tree,
     contents_of_commit,
@@ -92,7 +92,10 @@ def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
         (ContentFilter(include=(Glob.compile("docs"),)), ["docs/go/intro.markdown", "docs/guide.md"]),
         (ContentFilter(exclude=(Glob.compile("docs/go/*"),)), ["README.md", "docs/guide.md"]),
         (ContentFilter(below="docs", include=(Glob.compile("go"),)), ["docs/go/intro.markdown"]),
-        (ContentFilter(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)), ["docs/guide.md"]),
+        (
+            ContentFilter(include=(Glob.compile("*.md"),), exclude=(Glob.compile("README.md"),)),
+            ["docs/guide.md"],
+        ),
     ],
 )
 def test_the_choice(repo: Repo, choice: ContentFilter, expected: list[str]) -> None:
@@ -112,7 +115,9 @@ def test_documents_that_moved_are_told(repo: Repo) -> None:
     }
 
 
-@pytest.mark.parametrize("choice", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))])
+@pytest.mark.parametrize(
+    "choice", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))]
+)
 def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: ContentFilter) -> None:
     with pytest.raises(EmptyCorpus):
         contents_of_commit(GitReader(repo.path), repo.head(), "site", choice)
