@@ -3,15 +3,18 @@
 analysis/       which words a text is found by
 artifacts/      artifacts: an index with its documents in a folder, served without a repository
 building/       the building of an index: documents in, segments out
+conditions.py   the conditions of a query: which sections it selects
 cursors.py      cursors: opaque tokens that continue one search, and only that one
 fences.py       where code fences are in a section's text, in lists and quotations too (CommonMark 0.31 …
 hints.py        what to say when nothing was found
 link_graph/     the link graph: which documents link to which, at an indexed commit
 live.py         an index that keeps up with its branch
 matches.py      where the terms of a query stand in a text
+operators.py    the operators of queries: prefixes, similar words, fields, dates, AND, OR, NOT and brackets
 overlays.py     other commits than the tip, to be searched
 page.py         a document as an index takes it in, and a section of it as an index gives it back
 passages.py     `get_doc`: a chunk by its id, with its neighbours in the file, and the text form with its …
+phrases.py      exact phrases: words that follow one another in a section
 pool.py         work done block by block in other processes, and here where these fail
 port.py         the port to a search engine
 query.py        the query grammar: what a person or an agent typed becomes a question to an engine

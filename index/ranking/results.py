@@ -13,9 +13,11 @@ from itertools import compress
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from index.port import ScoredSection
 from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
-from index.ranking.evaluation import WeightedTerm, evaluate, intersect, score, top_k
+from index.ranking.evaluation import Mask, WeightedTerm, evaluate, intersect, score, top_k
 from index.ranking.segment_groups import RankedSections, Statistics, allowed_flags
 
 if TYPE_CHECKING:
@@ -38,6 +40,20 @@ class ResultRange(NamedTuple):
     partial: bool = False
 
 
+class Selection(NamedTuple):
+    """What the operators of a query add to its words.
+
+    `flags` has a flag for each section of each group that the query's condition allows; None without a
+    condition. `unions` are further terms, each given as the terms of the index that it matches.
+    """
+
+    flags: Sequence[Mask] | None = None
+    unions: Sequence[tuple[str, ...]] = ()
+
+
+NO_SELECTION = Selection()
+
+
 def top_results(
     statistics: Statistics,
     query: Query,
@@ -46,6 +62,7 @@ def top_results(
     limit: int = 10,
     required: Sequence[str] = (),
     verify: Callable[[SectionRecord], bool] | None = None,
+    selection: Selection = NO_SELECTION,
 ) -> ResultRange:
     """Return the hits [offset, offset + limit) of a query.
 
@@ -57,18 +74,18 @@ def top_results(
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
     if verify is None:
-        ordered = _order_results(statistics, _score(statistics, query, depth))
+        ordered = _order_results(statistics, _score(statistics, query, depth, selection))
     else:
         candidate_limit = MAX_VERIFIED + 1
         candidates = (
-            _with_required(statistics, query, required, candidate_limit)
+            _with_required(statistics, query, required, candidate_limit, selection)
             if required
-            else _score(statistics, query, candidate_limit)
+            else _score(statistics, query, candidate_limit, selection)
         )
         passed, is_partial = _verify(statistics, candidates, verify, depth)
         ordered = _order_results(statistics, passed)
         if query.phrases_first:
-            ordered = _append_others(statistics, query, ordered, depth)
+            ordered = _append_others(statistics, query, ordered, depth, selection)
     record = statistics.record
     hits = tuple(
         [
@@ -79,48 +96,70 @@ def top_results(
     return ResultRange(hits, len(ordered) > end, is_partial)
 
 
-def _score(statistics: Statistics, query: Query, k: int) -> list[RankedSections]:
+def _score(statistics: Statistics, query: Query, k: int, selection: Selection) -> list[RankedSections]:
     """Return the k best sections by the query's terms, joined by OR; the largest group sets the threshold."""
     ranked: list[RankedSections] = []
     min_score = 1
-    for index, terms in sorted(_weigh_terms(statistics, query).items()):
-        group = statistics.groups[index]
-        mask = allowed_flags(group, query, statistics.cache)
-        ranked += group.ranked(evaluate(terms, group.size, k, mask, min_score, group.starts))
+    weighted = _weigh_terms(statistics, query, selection)
+    for index, group in enumerate(statistics.groups):
+        terms = weighted.get(index, ())
+        if query.selects_all:
+            mask = _allowed(statistics, index, query, selection)
+            numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
+            found = top_k(score(terms, numbers.astype(np.uint32)), k, group.starts)
+        elif terms:
+            mask = _allowed(statistics, index, query, selection)
+            found = evaluate(terms, group.size, k, mask, min_score, group.starts)
+        else:
+            continue
+        ranked += group.ranked(found)
         ranked.sort()
         if len(ranked) >= k:
-            min_score = -ranked[k - 1][0] // BONUS_SHARE
+            min_score = max(-ranked[k - 1][0] // BONUS_SHARE, 1)
     return _sort(statistics, ranked)[:k]
 
 
 def _with_required(
-    statistics: Statistics, query: Query, required: Sequence[str], k: int
+    statistics: Statistics, query: Query, required: Sequence[str], k: int, selection: Selection
 ) -> list[RankedSections]:
     """Return the k best of the sections that contain every required term."""
     ranked: list[RankedSections] = []
-    weighted = _weigh_terms(statistics, query)
+    weighted = _weigh_terms(statistics, query, selection)
     for index, group in enumerate(statistics.groups):
         lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
         if len(lists) == len(required):
             numbers = intersect(lists)
-            mask = allowed_flags(group, query, statistics.cache)
+            mask = _allowed(statistics, index, query, selection)
             if mask is not None:
                 numbers = numbers[mask[numbers]]
             ranked += group.ranked(top_k(score(weighted.get(index, ()), numbers), k, group.starts))
     return _sort(statistics, ranked)[:k]
 
 
-def _weigh_terms(statistics: Statistics, query: Query) -> dict[int, list[WeightedTerm]]:
+def _allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
+    """Return a flag for each section of a group that may be found; None if all of them may."""
+    mask = allowed_flags(statistics, statistics.groups[index], query)
+    if selection.flags is None:
+        return mask
+    return selection.flags[index] if mask is None else mask & selection.flags[index]
+
+
+def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> dict[int, list[WeightedTerm]]:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
-    terms: dict[int, list[WeightedTerm]] = {}
+    found: dict[int, list[WeightedTerm]] = {}
     for term, count in query.terms.items():
         df, indexes = statistics.term(term)
         if df:
             value = weight(count, df, statistics.number)
             for index in indexes:
                 if (postings := statistics.postings(index, term)) is not None:
-                    terms.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
-    return terms
+                    found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    for terms in selection.unions:
+        df, by_index = statistics.union(terms)
+        value = weight(1, df, statistics.number)
+        for index, postings in by_index.items() if df else ():
+            found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    return found
 
 
 def _verify(
@@ -143,10 +182,14 @@ def _verify(
 
 
 def _append_others(
-    statistics: Statistics, query: Query, first: Sequence[RankedSections], depth: int
+    statistics: Statistics,
+    query: Query,
+    first: Sequence[RankedSections],
+    depth: int,
+    selection: Selection,
 ) -> list[RankedSections]:
     """Return some sections ranked above all others that match the query, followed by those."""
-    others = _order_results(statistics, _score(statistics, query, depth + len(first)))
+    others = _order_results(statistics, _score(statistics, query, depth + len(first), selection))
     boost = others[0][0] if others else 0
     boosted = [(negated_score + boost, index, number, page) for negated_score, index, number, page in first]
     first_ids = {(index, number) for _, index, number, _ in first}

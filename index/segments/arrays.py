@@ -173,13 +173,17 @@ class StringPool:
 
     def find_prefix(self, prefix: bytes) -> list[bytes]:
         """Return the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
-        first, last = self.count_before(prefix), self.count_before(prefix + _ABOVE)
+        first, last = self.prefix_range(prefix)
         start, *ends = self._offsets[first : last + 1].tolist()
         data = bytes(self._data[start : ends[-1] if ends else start])
         return [
             data[start_offset - start : end_offset - start]
             for start_offset, end_offset in pairwise((start, *ends))
         ]
+
+    def prefix_range(self, prefix: bytes) -> tuple[int, int]:
+        """Return the range of the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
+        return self.count_before(prefix), self.count_before(prefix + _ABOVE)
 
     def all(self) -> list[bytes]:
         """Return the bytes of every string."""

@@ -21,6 +21,8 @@ QUERIES = (
     "okapi wombat",
     "new title",
     "nothing of note",
+    "err* jittr~1",
+    "title:retries AND NOT heading:errors OR okapi",
 )
 
 List = list[tuple[str, float]]

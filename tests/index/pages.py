@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from index.analysis import expand
 from index.building.inversion import Inversion
 from index.page import IndexedDocument
-from index.port import Query
-from index.segments.generation import SegmentReader
+from index.port import Query, State
+from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
 from index.segments.segment import Segment, Tables
+from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from workspace.config.taxonomy import BUILT_IN, Taxonomy
 from workspace.document.document import Document
 
@@ -84,6 +85,12 @@ class Growing:
         if parts[chosen]:
             parts[chosen] = [SegmentReader.of(merge(parts[chosen]))]
         self.parts = tuple(parts)
+
+
+def section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
+    """Return the reader of the sections of some parts, as an engine opens it."""
+    state = State(None, 0, sum(part.size for part in parts), 0, "")
+    return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(parts))).reader())
 
 
 def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:

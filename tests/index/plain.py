@@ -16,6 +16,7 @@ from typing import NamedTuple
 from index.analysis import weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.phrases import Phrases, required_terms
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -27,7 +28,6 @@ from index.port import (
     Source,
     State,
 )
-from index.query import Phrases, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
 from workspace.document.sections import Section
@@ -101,7 +101,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     def answers(item: Ranked) -> bool:
         if required:
             return required <= item.entry.terms.keys()
-        return item.score > 0
+        return item.score > 0 or query.selects_all
 
     scored = [Ranked(entry, score(entry)) for entry in entries if _is_allowed(entry, query)]
     found = sorted(filter(answers, scored), key=_place)

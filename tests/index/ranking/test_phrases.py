@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
 from index.page import SectionRecord
-from index.query import Phrases, _run, make_phrase_filter, required_terms, split_words
+from index.phrases import Phrases, _run, make_phrase_filter, required_terms, split_words
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 

@@ -10,13 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
+from index.phrases import make_phrase_filter, required_terms
 from index.port import Query
-from index.query import make_phrase_filter, required_terms
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
 from index.ranking.segment_groups import Statistics
 from tests.example_counts import scale_examples
-from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
+from tests.index.pages import (
+    PATHS,
+    PATTERNS,
+    TERMS,
+    WORDS,
+    Growing,
+    page,
+    random_page,
+    random_query,
+    section_reader,
+)
 from tests.index.plain import Entry, entries_of, rank
 from tests.loops import loop_over
 
@@ -81,7 +91,7 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
         if chance.random() < 0.3:
             first = chance.randrange(len(index.parts))
             index.merge(slice(first, first + chance.randint(1, 3)))
-        statistics = Statistics(index.parts, cache)
+        statistics = Statistics(section_reader(index.parts), cache)
         entries = [entries_of(page) for page in index.pages.values()]
         for _ in range(8):
             query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
@@ -100,7 +110,7 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
     for start in range(5):
         index.change(page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
-    statistics = Statistics(index.parts)
+    statistics = Statistics(section_reader(index.parts))
     found = top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
     assert found.more == (limit < 120)
@@ -130,6 +140,6 @@ def test_results_of_any_commits_equal_plain_engine(
         index.change(page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [entries_of(page) for page in index.pages.values()]
-    assert hits_of(index.pages, Statistics(index.parts), query, offset, limit) == expected(
+    assert hits_of(index.pages, Statistics(section_reader(index.parts)), query, offset, limit) == expected(
         entries, query, offset, limit
     )
