@@ -12,6 +12,7 @@ words.py      tokens: which characters make words, and which join words into one
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -72,11 +73,15 @@ def count_heading_terms(text: str) -> dict[str, int]:
     return dict(Counter(_count_terms(_bytes(text))))
 
 
+_HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
+
+
 def weigh(tokens: Iterable[str]) -> dict[str, int]:
     """Return the terms of a query's tokens with their weights, without stop words if there are other words.
 
     A full name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
-    would rank below sections about groups and APIs.
+    would rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
+    name: its full form and its parts weigh the same, because many texts write it with a space.
     """
     weights: dict[str, int] = {}
     get = weights.get
@@ -84,7 +89,7 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
         terms = expand(token)
         for term in terms:
             weights[term] = get(term, 0) + 1
-        if len(terms) > 1 and is_name(token):
+        if len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token):
             weights[terms[0]] += len(terms) - 1
     return {term: weight for term, weight in weights.items() if term not in STOP_WORDS} or weights
 
