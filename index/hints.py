@@ -195,10 +195,11 @@ def suggest_queries(
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
     # Each phrase is searched for in many texts, which takes long.
-    choices_to_try = islice(choices, MAX_QUERIES if query.phrases else 2 * MAX_QUERIES)
+    has_phrases = bool(query.phrases or query.scored_phrases)
+    choices_to_try = islice(choices, MAX_QUERIES if has_phrases else 2 * MAX_QUERIES)
     corrected = (_correct(text, spellings) for spellings in choices_to_try)
     useful = (other for other in corrected if search(parse(other, query.filters, query.path), 1))
-    return tuple(islice(useful, 1 if query.phrases else MAX_QUERIES))
+    return tuple(islice(useful, 1 if has_phrases else MAX_QUERIES))
 
 
 def _unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
@@ -221,13 +222,17 @@ def _spellings(
     for term in terms:
         matcher = Matcher([term])
         counts: Counter[str] = Counter()
-        for record in search(replace(query, terms={term: 1}, phrases=()), _MAX_SECTIONS_READ):
+        for record in search(_with_single_term(query, term), _MAX_SECTIONS_READ):
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
                 tokens = (TOKEN.match(text, start) for start, _ in matcher.matches(text))
                 parts = (part for token in tokens if token for part in _word_parts(token[0]))
                 counts.update(part for part in parts if expand(part)[:1] == (term,))
         if spellings := sorted(counts, key=lambda spelling: -counts[spelling]):
             yield spellings[int(edit_distances(word, spellings).argmin())]
+
+
+def _with_single_term(query: Query, term: str) -> Query:
+    return replace(query, terms={term: 1}, phrases=(), scored_phrases=())
 
 
 def _correct(text: str, spellings: Mapping[str, str]) -> str:

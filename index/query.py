@@ -1,7 +1,8 @@
 """The query grammar: the text of a query is parsed to a `Query` for an engine.
 
     words              joined by OR; stop words ("the", "and") are ignored if there are other words
-    "exact phrase"     must occur, or ranks first if the query has other words; in any quotes but single ones
+    "exact phrase"     must occur; in any quotes but single ones. Among other words, a phrase of one or two
+                       words counts as a rare word, and sections with a longer one rank first
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
 Everything else is text: there are no wildcards, ranges, fuzziness, brackets, fields or operators. The only
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, strip_markup, weigh
+from index.analysis import HEADING_WEIGHT, MAX_WEIGHT, STOP_WORDS, TOKEN, expand, strip_markup, weigh
 from index.analysis.words import fold, normalize, script_runs_pattern, spaceless_pattern
 from index.page import SectionRecord
 from index.port import Query
@@ -86,6 +87,39 @@ def make_phrase_filter(
     """
     required_phrases = Phrases.of(phrases)
     return lambda record: required_phrases.occur_in(record.heading, read(record))
+
+
+MAX_SCORED_WORDS = 2
+"""The largest number of words of a phrase that counts as a term among other words."""
+
+
+def can_be_scored(phrase: Iterable[str]) -> bool:
+    """Return True if a phrase is short, and not of stop words alone.
+
+    The sections with a phrase of stop words cannot be listed.
+    """
+    phrase = tuple(phrase)
+    return len(_run(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(required_terms(phrase))
+
+
+def make_phrase_counter(
+    phrase: Iterable[str], read: Callable[[SectionRecord], bytes]
+) -> Callable[[SectionRecord], int]:
+    """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
+
+    The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
+    """
+    # With two spaces between words, neighbouring occurrences share no character.
+    spaced = _run(" ".join(phrase)).replace(" ", "  ")[1:-1]
+
+    def count(text: str) -> int:
+        return _run(text).replace(" ", "  ").count(spaced)
+
+    def weigh_phrase(record: SectionRecord) -> int:
+        body = strip_markup(read(record)).decode("utf-8", "replace")
+        return min(count(body) + HEADING_WEIGHT * count(record.heading), MAX_WEIGHT)
+
+    return weigh_phrase
 
 
 def _run(text: str) -> str:
@@ -178,13 +212,18 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
         raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
     if (count := len(terms) + len(parts.excluded)) > MAX_TERMS:
         raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
+    scored: tuple[tuple[str, ...], ...] = ()
+    if is_mixed := bool(parts.phrases) and _has_unmarked_terms(text):
+        scored = tuple(filter(can_be_scored, parts.phrases))
+    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored)
     return Query(
         terms,
         parts.excluded,
-        parts.phrases,
+        phrases,
         dict(filters or {}),
         path,
-        phrases_first=bool(parts.phrases) and _has_unmarked_terms(text),
+        phrases_first=is_mixed and bool(phrases),
+        scored_phrases=scored,
     )
 
 

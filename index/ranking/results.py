@@ -2,20 +2,31 @@
 
 Sections are sorted by score, then by address. Among the best 50, pages with several good sections are
 preferred: each of their sections gains a quarter of the page's second and third best scores. From rank 51 on
-results are in order of plain score. Sections with a query's phrases rank above all others.
+results are in order of plain score. Sections with a query's phrases rank above all others. A scored phrase is
+a term whose postings are found by reading sections.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.port import ScoredSection
 from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
-from index.ranking.evaluation import WeightedTerm, evaluate, intersect, score, top_k
+from index.ranking.evaluation import (
+    NO_SECTIONS,
+    Mask,
+    Numbers,
+    WeightedTerm,
+    evaluate,
+    intersect,
+    score,
+    top_k,
+)
 from index.ranking.segment_groups import RankedSections, Statistics, allowed_flags
 
 if TYPE_CHECKING:
@@ -23,11 +34,21 @@ if TYPE_CHECKING:
     from index.port import Query
 
 MAX_VERIFIED = 500
-"""The largest number of candidates that are checked for a phrase."""
+"""The largest number of candidates that are checked for phrases, and as many for scored phrases."""
 
 UNIT = SCALE * BONUS_SHARE
 
+WeightedTerms = dict[int, list[WeightedTerm]]
+"""The terms of a query by the index of each group that has them."""
+
 _negated_score = itemgetter(0)
+
+
+class ScoredPhrase(NamedTuple):
+    """A phrase that counts as a term: the terms of every section with it, and its weight in a section."""
+
+    required: Sequence[str]
+    weigh: Callable[[SectionRecord], int]
 
 
 class ResultRange(NamedTuple):
@@ -46,6 +67,7 @@ def top_results(
     limit: int = 10,
     required: Sequence[str] = (),
     verify: Callable[[SectionRecord], bool] | None = None,
+    scored_phrases: Sequence[ScoredPhrase] = (),
 ) -> ResultRange:
     """Return the hits [offset, offset + limit) of a query.
 
@@ -56,19 +78,23 @@ def top_results(
     end = offset + limit
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
+    terms = _weigh_terms(statistics, query)
+    if scored_phrases:
+        terms, is_partial = _add_phrases(statistics, query, terms, scored_phrases)
     if verify is None:
-        ordered = _order_results(statistics, _score(statistics, query, depth))
+        ordered = _order_results(statistics, _score(statistics, query, terms, depth))
     else:
         candidate_limit = MAX_VERIFIED + 1
         candidates = (
-            _with_required(statistics, query, required, candidate_limit)
+            _with_required(statistics, query, terms, required, candidate_limit)
             if required
-            else _score(statistics, query, candidate_limit)
+            else _score(statistics, query, terms, candidate_limit)
         )
-        passed, is_partial = _verify(statistics, candidates, verify, depth)
+        passed, is_cut = _verify(statistics, candidates, verify, depth)
+        is_partial |= is_cut
         ordered = _order_results(statistics, passed)
         if query.phrases_first:
-            ordered = _append_others(statistics, query, ordered, depth)
+            ordered = _append_others(statistics, query, terms, ordered, depth)
     record = statistics.record
     hits = tuple(
         [
@@ -79,14 +105,14 @@ def top_results(
     return ResultRange(hits, len(ordered) > end, is_partial)
 
 
-def _score(statistics: Statistics, query: Query, k: int) -> list[RankedSections]:
-    """Return the k best sections by the query's terms, joined by OR; the largest group sets the threshold."""
+def _score(statistics: Statistics, query: Query, terms: WeightedTerms, k: int) -> list[RankedSections]:
+    """Return the k best sections by the terms, joined by OR; the largest group sets the threshold."""
     ranked: list[RankedSections] = []
     min_score = 1
-    for index, terms in sorted(_weigh_terms(statistics, query).items()):
+    for index, group_terms in sorted(terms.items()):
         group = statistics.groups[index]
         mask = allowed_flags(statistics, group, query)
-        ranked += group.ranked(evaluate(terms, group.size, k, mask, min_score, group.starts))
+        ranked += group.ranked(evaluate(group_terms, group.size, k, mask, min_score, group.starts))
         ranked.sort()
         if len(ranked) >= k:
             min_score = -ranked[k - 1][0] // BONUS_SHARE
@@ -94,25 +120,28 @@ def _score(statistics: Statistics, query: Query, k: int) -> list[RankedSections]
 
 
 def _with_required(
-    statistics: Statistics, query: Query, required: Sequence[str], k: int
+    statistics: Statistics, query: Query, terms: WeightedTerms, required: Sequence[str], k: int
 ) -> list[RankedSections]:
     """Return the k best of the sections that contain every required term."""
     ranked: list[RankedSections] = []
-    weighted = _weigh_terms(statistics, query)
     for index, group in enumerate(statistics.groups):
-        lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
-        if len(lists) == len(required):
-            numbers = intersect(lists)
-            mask = allowed_flags(statistics, group, query)
-            if mask is not None:
-                numbers = numbers[mask[numbers]]
-            ranked += group.ranked(top_k(score(weighted.get(index, ()), numbers), k, group.starts))
+        numbers = _find_required(statistics, index, required, allowed_flags(statistics, group, query))
+        ranked += group.ranked(top_k(score(terms.get(index, ()), numbers), k, group.starts))
     return _sort(statistics, ranked)[:k]
 
 
-def _weigh_terms(statistics: Statistics, query: Query) -> dict[int, list[WeightedTerm]]:
+def _find_required(statistics: Statistics, index: int, required: Sequence[str], mask: Mask | None) -> Numbers:
+    """Return the sections of a group that contain every required term and that the mask allows."""
+    lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
+    if len(lists) < len(required):
+        return NO_SECTIONS.numbers
+    numbers = intersect(lists)
+    return numbers if mask is None else numbers[mask[numbers]]
+
+
+def _weigh_terms(statistics: Statistics, query: Query) -> WeightedTerms:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
-    terms: dict[int, list[WeightedTerm]] = {}
+    terms: WeightedTerms = {}
     for term, count in query.terms.items():
         df, indexes = statistics.term(term)
         if df:
@@ -121,6 +150,41 @@ def _weigh_terms(statistics: Statistics, query: Query) -> dict[int, list[Weighte
                 if (postings := statistics.postings(index, term)) is not None:
                     terms.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
     return terms
+
+
+def _add_phrases(
+    statistics: Statistics, query: Query, terms: WeightedTerms, phrases: Sequence[ScoredPhrase]
+) -> tuple[WeightedTerms, bool]:
+    """Return the terms with those of the phrases, and True if allowed sections were left unread.
+
+    All live sections that contain a phrase's required terms are read, up to an equal share of 500. If there
+    are more, the best allowed ones by the terms are read. An unread section counts as one with the phrase in
+    the phrase's document frequency, but gains nothing from it.
+    """
+    share = MAX_VERIFIED // len(phrases)
+    every_live = replace(query, excluded=(), filters={}, path=None)
+    added = {index: list(group_terms) for index, group_terms in terms.items()}
+    is_partial = False
+    for phrase in phrases:
+        number = sum(
+            len(_find_required(statistics, index, phrase.required, group.alive))
+            for index, group in enumerate(statistics.groups)
+        )
+        readable = every_live if number <= share else query
+        candidates = _with_required(statistics, readable, terms, phrase.required, share + 1)
+        is_partial |= len(candidates) > share
+        df = number
+        weights: dict[int, dict[int, int]] = {}
+        for _, index, section, _ in candidates[:share]:
+            if phrase_weight := phrase.weigh(statistics.record(index, section)):
+                weights.setdefault(index, {})[section] = phrase_weight
+            else:
+                df -= 1
+        value = weight(1, df, statistics.number)
+        for index, group in enumerate(statistics.groups):
+            if (postings := group.make_postings(weights, statistics.average)) is not None:
+                added.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    return added, is_partial
 
 
 def _verify(
@@ -143,10 +207,14 @@ def _verify(
 
 
 def _append_others(
-    statistics: Statistics, query: Query, first: Sequence[RankedSections], depth: int
+    statistics: Statistics,
+    query: Query,
+    terms: WeightedTerms,
+    first: Sequence[RankedSections],
+    depth: int,
 ) -> list[RankedSections]:
     """Return some sections ranked above all others that match the query, followed by those."""
-    others = _order_results(statistics, _score(statistics, query, depth + len(first)))
+    others = _order_results(statistics, _score(statistics, query, terms, depth + len(first)))
     boost = others[0][0] if others else 0
     boosted = [(negated_score + boost, index, number, page) for negated_score, index, number, page in first]
     first_ids = {(index, number) for _, index, number, _ in first}

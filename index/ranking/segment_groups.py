@@ -10,7 +10,7 @@ term. `allowed_flags` selects the sections that the query's filters allow.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -126,13 +126,26 @@ class SegmentGroup:
             zip(negated_scores, indexes, (numbers - self.starts[part_indexes]).tolist(), pages, strict=True)
         )
 
+    def make_postings(self, weights: Mapping[int, Mapping[int, int]], average: float) -> Postings | None:
+        """Return the postings of a term that has these weights; None if no section of the group has it.
+
+        The weights are given by the index of the part and the number of the section there.
+        """
+        found: list[tuple[int, Postings]] = []
+        for index, (part, start) in enumerate(zip(self.parts, self.starts, strict=True), self._first_part):
+            if index in weights:
+                ids, own_weights = np.array(sorted(weights[index].items()), np.uint32).T
+                scored = score_postings((ids, own_weights.astype(np.uint8)), part.segment.lengths, average)
+                if scored is not None:
+                    found.append((start, scored))
+        return _join(found)
+
     def _score_postings(self, term: str, average: float, index: int = 0) -> Postings | None:
         segment = self.parts[index].segment
         return score_postings(self._reader.postings(segment, TEXT, term), segment.lengths, average)
 
     def _join_postings(self, term: str, average: float) -> Postings | None:
-        ids: list[NDArray[np.uint32]] = []
-        impacts: list[NDArray[np.uint16]] = []
+        found: list[tuple[int, Postings]] = []
         for index, (name, start) in enumerate(zip(self.segments, self.starts, strict=True)):
             # Most commits do not change a large group, so only its own list is cached.
             if self.size > MAX_FULL_SCORING:
@@ -141,9 +154,16 @@ class SegmentGroup:
                 key = name, term, average
                 scored = self._cache.get(key, self._score_postings, term, average, index)
             if scored is not None:
-                ids.append(scored.ids + np.uint32(start))
-                impacts.append(scored.impacts)
-        return make_postings(np.concatenate(ids), np.concatenate(impacts)) if ids else None
+                found.append((start, scored))
+        return _join(found)
+
+
+def _join(found: Sequence[tuple[int, Postings]]) -> Postings | None:
+    """Join the postings of parts, each with the first number of its part; None if there are none."""
+    if not found:
+        return None
+    ids = np.concatenate([postings.ids + np.uint32(start) for start, postings in found])
+    return make_postings(ids, np.concatenate([postings.impacts for _, postings in found]))
 
 
 def group_parts(reader: SectionReader, cache: ArrayCache) -> tuple[SegmentGroup, ...]:

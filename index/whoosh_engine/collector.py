@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from whoosh.collectors import Collector
 
-from index.query import make_phrase_filter, required_terms
-from index.ranking.results import ResultRange, top_results
+from index.query import make_phrase_counter, make_phrase_filter, required_terms
+from index.ranking.results import ResultRange, ScoredPhrase, top_results
 
 if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
@@ -31,7 +31,7 @@ class SectionCollector(Collector):  # type: ignore[misc]
 
     def run(self) -> None:
         """Evaluate the query that Whoosh's searcher has set by `prepare`."""
-        parsed = self.q.parsed
+        parsed, read = self.q.parsed, self.q.read
         try:
             self.found = top_results(
                 self._statistics,
@@ -39,7 +39,11 @@ class SectionCollector(Collector):  # type: ignore[misc]
                 offset=self._offset,
                 limit=self._limit,
                 required=[term for phrase in parsed.phrases for term in required_terms(phrase)],
-                verify=make_phrase_filter(parsed.phrases, self.q.read) if parsed.phrases else None,
+                verify=make_phrase_filter(parsed.phrases, read) if parsed.phrases else None,
+                scored_phrases=[
+                    ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+                    for words in parsed.scored_phrases
+                ],
             )
         finally:
             self.finish()

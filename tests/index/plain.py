@@ -27,7 +27,7 @@ from index.port import (
     Source,
     State,
 )
-from index.query import Phrases, required_terms
+from index.query import Phrases, make_phrase_counter, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
 from workspace.document.sections import Section
@@ -72,7 +72,18 @@ class Entry:
 
 class Ranked(NamedTuple):
     entry: Entry
-    score: float
+    points: int
+
+    @property
+    def score(self) -> float:
+        return self.points / POINTS
+
+
+POINTS = 4 * 2**32
+"""Points of a score of 1: a quarter of a score is a whole number of points."""
+
+MAX_READ = 500
+"""Sections that are asked about phrases, and as many that are asked about scored phrases."""
 
 
 def entries_of(page: IndexedDocument) -> list[Entry]:
@@ -83,41 +94,62 @@ def entries_of(page: IndexedDocument) -> list[Entry]:
 def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
     """Return the whole list of a query, and whether phrases were not looked for to its end.
 
-    They were if the first `depth` of the list were found among the 500 candidates that may be asked about.
+    They were if the first `depth` of the list were found among the 500 candidates that may be asked about,
+    and if all candidates of the scored phrases were asked about.
     """
     number = len(entries)
     average = bm25.average(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in required_terms(phrase)}
 
-    def score(entry: Entry) -> float:
-        points = sum(
+    def word_points(entry: Entry) -> int:
+        return 4 * sum(
             bm25.weight(count, df[term], number) * bm25.impact(entry.terms[term], entry.length, average)
             for term, count in query.terms.items()
             if term in entry.terms
         )
-        return points / 2**32
+
+    scored_phrases: list[tuple[int, Mapping[tuple[str, str], int]]] = []
+    unread = False
+    for words in query.scored_phrases:
+        share = MAX_READ // len(query.scored_phrases)
+        read = candidates = [entry for entry in entries if entry.terms.keys() >= set(required_terms(words))]
+        if len(candidates) > share:
+            allowed = [entry for entry in candidates if _is_allowed(entry, query)]
+            read = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]
+            unread = unread or len(allowed) > share
+        weights = {entry.address: _phrase_weight(entry, words) for entry in read}
+        without = [address for address, weight in weights.items() if not weight]
+        phrase_df = len(candidates) - len(without)
+        scored_phrases.append((bm25.weight(1, phrase_df, number), weights))
+
+    def points(entry: Entry) -> int:
+        return word_points(entry) + 4 * sum(
+            weight * bm25.impact(weights[entry.address], entry.length, average)
+            for weight, weights in scored_phrases
+            if weights.get(entry.address)
+        )
 
     def answers(item: Ranked) -> bool:
         if required:
             return required <= item.entry.terms.keys()
-        return item.score > 0
+        return item.points > 0
 
-    scored = [Ranked(entry, score(entry)) for entry in entries if _is_allowed(entry, query)]
+    scored = [Ranked(entry, points(entry)) for entry in entries if _is_allowed(entry, query)]
     found = sorted(filter(answers, scored), key=_place)
     partial = False
     if query.phrases:
-        passed = [item for item in found[:500] if _has_phrases(item.entry, query)]
-        partial = len(found) > 500 and len(passed) < depth
+        passed = [item for item in found[:MAX_READ] if _has_phrases(item.entry, query)]
+        partial = len(found) > MAX_READ and len(passed) < depth
         found = passed
     listed = _with_bonus(found[:50]) + found[50:]
     if query.phrases and query.phrases_first:
         others, _ = ranked(entries, replace(query, phrases=()), depth)
-        lift = others[0].score if others else 0.0
+        lift = others[0].points if others else 0
         known = {item.entry.address for item in listed}
-        lifted = [Ranked(item.entry, item.score + lift) for item in listed]
+        lifted = [Ranked(item.entry, item.points + lift) for item in listed]
         listed = lifted + [item for item in others if item.entry.address not in known]
-    return listed, partial
+    return listed, partial or unread
 
 
 def edits_between(word: str, other: str) -> int:
@@ -139,8 +171,8 @@ def edits_between(word: str, other: str) -> int:
     return between(len(word), len(other))
 
 
-def _place(item: Ranked) -> tuple[float, tuple[str, str]]:
-    return -item.score, item.entry.address
+def _place(item: Ranked) -> tuple[int, tuple[str, str]]:
+    return -item.points, item.entry.address
 
 
 def _is_allowed(entry: Entry, query: Query) -> bool:
@@ -165,12 +197,16 @@ def _has_phrases(entry: Entry, query: Query) -> bool:
     return Phrases.of(query.phrases).occur_in(entry.section.title, entry.page.text(entry.section))
 
 
-def _with_bonus(top: list[Ranked]) -> list[Ranked]:
-    def bonus(item: Ranked) -> float:
-        page = sorted((other.score for other in top if other.entry.page is item.entry.page), reverse=True)
-        return 0.25 * sum(page[1:3])
+def _phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
+    return make_phrase_counter(words, lambda _: entry.page.text(entry.section))(entry.record)
 
-    return sorted((Ranked(item.entry, item.score + bonus(item)) for item in top), key=_place)
+
+def _with_bonus(top: list[Ranked]) -> list[Ranked]:
+    def bonus(item: Ranked) -> int:
+        page = sorted((other.points for other in top if other.entry.page is item.entry.page), reverse=True)
+        return sum(page[1:3]) // 4
+
+    return sorted((Ranked(item.entry, item.points + bonus(item)) for item in top), key=_place)
 
 
 class PlainEngine:

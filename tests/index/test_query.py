@@ -44,6 +44,7 @@ def test_a_query_means_what_its_example_says(case: Case) -> None:
     assert query.terms == weights(*said.get("terms", []))
     assert list(query.excluded) == [term for terms in said.get("not", []) for term in terms]
     assert [list(phrase) for phrase in query.phrases] == said.get("phrase", [])
+    assert [list(phrase) for phrase in query.scored_phrases] == said.get("scored", [])
 
 
 def test_filters_and_path_are_the_query_s() -> None:
@@ -67,7 +68,7 @@ def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
         assert query.message == expected
     else:
         assert all(count > 0 for count in query.terms.values())
-        words = [word for phrase in query.phrases for word in phrase]
+        words = [word for phrase in query.phrases + query.scored_phrases for word in phrase]
         assert all([*query.terms, *query.excluded, *words])
         " ".join([*query.terms, *query.excluded, *words]).encode()
 

@@ -156,12 +156,35 @@ def test_excluded_words_and_phrases(history: History) -> None:
     assert first.score > second.score > third.score
 
 
+def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
+    history.commit(
+        page("a.md", "# A\n\nreplica sets"),
+        page("b.md", "# B\n\nsets of a replica, cleanup cleanup"),
+        page("c.md", "# C\n\nreplica and sets"),
+    )
+    a, b, c = (f"{name}.md#_preamble" for name in "abc")
+    assert history.ids('cleanup "replica sets"') == [b, a, c]
+    assert history.ids("cleanup replica sets")[0] == b
+    assert history.ids('cleanup "a replica sets"') == history.ids("cleanup replica sets")
+    assert history.ids('cleanup "sets of a replica"')[0] == b
+    history.commit(page("d.md", "# D\n\nreplica sets, replica sets"), deletes=["a.md"])
+    assert history.ids('"replica sets" cleanup', limit=1) == ["d.md#_preamble"]
+    assert history.ids('"replica sets"') == ["d.md#_preamble"]
+
+
 def test_phrases_are_looked_for_in_so_many_sections_only(history: History) -> None:
     many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
     results = history.ask('"alpha beta"')
     assert (results.hits, results.more, results.partial) == ((), False, True)
     assert not history.ask(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+    mixed = history.ask('gamma "alpha beta"')
+    assert mixed.partial
+    assert mixed.hits == history.ask("gamma beta alpha").hits
+    assert history.ask('gamma "alpha beta"', limit=1, offset=500).hits
+    narrowed = history.ask(replace(parse('gamma "alpha beta"'), path="b.md"))
+    assert not narrowed.partial
+    assert narrowed.hits[0].score > history.ask(replace(parse("gamma alpha beta"), path="b.md")).hits[0].score
 
 
 def test_pages_of_a_list_cover_it_once(history: History) -> None:
