@@ -39,6 +39,7 @@ __all__ = [
     "expand_raw",
     "split_raw_tokens",
     "strip_markup",
+    "title_terms",
     "weigh",
     "weigh_section_terms",
 ]
@@ -73,6 +74,14 @@ def count_heading_terms(text: str) -> dict[str, int]:
     return dict(Counter(_count_terms(_bytes(text))))
 
 
+@lru_cache(maxsize=8_192)
+def title_terms(title: str) -> tuple[str, ...]:
+    """Return the distinct terms of a document's title, without stop words if there are other words."""
+    tokens = TOKEN.findall(normalize(title[:HEADING_ABOVE]))
+    terms = tuple(dict.fromkeys([term for token in tokens for term in expand(token)]))
+    return tuple([term for term in terms if term not in STOP_WORDS]) or terms
+
+
 _HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
 
 
@@ -100,6 +109,8 @@ def expand(token: str) -> tuple[str, ...]:
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalnum():
+        return expand_token(token)
     tokens = TOKEN.findall(normalize(token))
     return tuple(dict.fromkeys(term for part in tokens for term in expand_token(part)))
 

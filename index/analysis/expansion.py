@@ -101,6 +101,8 @@ def _expand_word(word: str) -> list[str]:
     full_word = fold(word)
     if full_word in STOP_WORDS:
         return [full_word]
+    if word[1:].islower() and word.isalpha():
+        return [stem(full_word[:MAX_TOKEN])]
     if full_word.endswith("'s"):
         word, full_word = word[:-2], full_word[:-2]
     is_plain = _MARKED.search(full_word) is None

@@ -10,15 +10,16 @@ term. `allowed_flags` selects the sections that the query's filters allow.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.ranking.bm25 import BONUS_SHARE, average
+from index.analysis import title_terms
+from index.ranking.bm25 import BONUS_SHARE, average, weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
     MAX_FULL_SCORING,
@@ -30,7 +31,6 @@ from index.ranking.evaluation import (
 )
 from index.segments.segment import TEXT
 from workspace.globs import Glob
-from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.page import SectionRecord
@@ -251,8 +251,10 @@ class Statistics:
         self.cache.retain(lambda name: cast("tuple[str, ...]", name)[0] in owners)
         self.number = reader.count
         self.average = average(reader.length, self.number)
-        self._terms: LRUCache[str, TermStatistics] = LRUCache(_MAX_TERMS_CACHED)
-        self._records: LRUCache[tuple[int, int], SectionRecord] = LRUCache(_MAX_RECORDS_CACHED)
+        # Functions without a reference to this object, which would otherwise be in a cycle with its files.
+        self._count = lru_cache(_MAX_TERMS_CACHED)(partial(_count_term, self.groups, self.average))
+        self._count_sections = lru_cache(_MAX_TERMS_CACHED)(partial(_count_sections, reader, self.groups))
+        self._record = lru_cache(_MAX_RECORDS_CACHED)(partial(_read_record, reader, self.parts))
 
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
@@ -261,7 +263,7 @@ class Statistics:
 
     def term(self, term: str) -> TermStatistics:
         """Return the number of live sections that contain a term, and the groups with its postings."""
-        return self._terms.get(term, self._count, term)
+        return self._count(term)
 
     def postings(self, index: int, term: str) -> Postings | None:
         """Return the postings of a term in a group, dead sections included."""
@@ -273,17 +275,49 @@ class Statistics:
 
     def record(self, index: int, number: int) -> SectionRecord:
         """Return the record of a section by the index of its part and its number there."""
-        return self._records.get((index, number), self.reader.record, self.parts[index].segment, number)
+        return self._record(index, number)
 
-    def _count(self, term: str) -> TermStatistics:
-        df = 0
-        indexes = []
-        for index, group in enumerate(self.groups):
-            if (scored := self.postings(index, term)) is not None:
-                indexes.append(index)
-                mask = group.alive
-                df += len(scored.ids) if mask is None else int(np.count_nonzero(mask[scored.ids]))
-        return TermStatistics(df, tuple(indexes))
+    def title_share(self, index: int, number: int, terms: Container[str]) -> tuple[int, int]:
+        """Return two weights for the title of a section's page: of its terms among `terms`, and of all.
+
+        Only their ratio counts. If it is 0 or 1, no weights are needed.
+        """
+        title = title_terms(self.parts[index].segment.title(number))
+        held = [term for term in title if term in terms]
+        if not held or len(held) == len(title):
+            return len(held), len(title)
+        total = self.number
+        held_weight = sum([weight(1, self.term(term).df, total) for term in held])
+        missing = [weight(1, self._count_sections(term), total) for term in title if term not in terms]
+        return held_weight, held_weight + sum(missing)
+
+
+def _count_term(groups: Sequence[SegmentGroup], average: float, term: str) -> TermStatistics:
+    df = 0
+    indexes = []
+    for index, group in enumerate(groups):
+        if (scored := group.postings(term, average)) is not None:
+            indexes.append(index)
+            mask = group.alive
+            df += len(scored.ids) if mask is None else int(np.count_nonzero(mask[scored.ids]))
+    return TermStatistics(df, tuple(indexes))
+
+
+def _count_sections(reader: SectionReader, groups: Sequence[SegmentGroup], term: str) -> int:
+    """Return the number of live sections that contain a term, without scoring them."""
+    df = 0
+    for group in groups:
+        for part, start in zip(group.parts, group.starts, strict=True):
+            ids, _ = reader.postings(part.segment, TEXT, term)
+            mask = group.alive
+            df += len(ids) if mask is None else int(np.count_nonzero(mask[ids + np.uint32(start)]))
+    return df
+
+
+def _read_record(
+    reader: SectionReader, parts: Sequence[SegmentReader], index: int, number: int
+) -> SectionRecord:
+    return reader.record(parts[index].segment, number)
 
 
 _GLOB = frozenset("*?[")

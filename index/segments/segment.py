@@ -61,6 +61,7 @@ The parent is its index among the sections of its page, in order of keys; -1 wit
 SHORTENED = b"\xff"
 """The first byte of a key that is stored without its parent's key and a slash; it never occurs in UTF-8."""
 
+_PREAMBLE_KEY = encode(PREAMBLE)
 _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
@@ -333,6 +334,10 @@ class Segment:
             section = first + self._parent(section)
         return decode(key + tail)
 
+    def title(self, section: int) -> str:
+        """Return the title of a section's document."""
+        return self._title(self._page_of[section])
+
     def _title(self, page: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._page_titles.get(page)) is None:
@@ -343,6 +348,12 @@ class Segment:
     def _preamble(self, page: int) -> int | None:
         """Return the preamble section of a page; None without one. Sections are in order of their keys."""
         sections, first = self.sections_of(page), self._firsts[page]
+        if not sections:
+            return None
+        # Most preambles are the first section of their page.
+        section = first + int(self._numbers[sections.start : sections.stop, 0].argmin())
+        if self._keys.raw(section) == _PREAMBLE_KEY:
+            return section
         index = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
         is_preamble = index < len(sections) and self._key(sections[index], first) == PREAMBLE
         return sections[index] if is_preamble else None

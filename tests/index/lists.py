@@ -21,6 +21,8 @@ QUERIES = (
     "okapi wombat",
     "new title",
     "nothing of note",
+    'limit "retry backoff"',
+    'quagga "errors"',
 )
 
 List = list[tuple[str, float]]

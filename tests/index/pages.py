@@ -96,7 +96,7 @@ def section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
 
 def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:
     """Return a page of sections of a few words each, of which most are frequent and some rare."""
-    lines = [f"# {chance.choice(WORDS)}"]
+    lines = [f"# {' '.join(chance.choices(WORDS, k=chance.randint(1, 3)))}"] if chance.random() < 0.9 else []
     for _ in range(sections):
         depth = chance.choice(("##", "###"))
         lines += [

@@ -1,7 +1,7 @@
 """An engine that is obviously right: it scores every section for every query, in plain Python.
 
 Other engines' lists are compared with its lists. It shares with them only the formula for one term in one
-section, the analysis of words, and the check of phrases.
+section and for one title, the analysis of words, and the check of phrases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import weigh_section_terms
+from index.analysis import title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
@@ -142,7 +142,14 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
         passed = [item for item in found[:MAX_READ] if _has_phrases(item.entry, query)]
         partial = len(found) > MAX_READ and len(passed) < depth
         found = passed
-    listed = _with_bonus(found[:50]) + found[50:]
+
+    def title_gain(item: Ranked) -> int:
+        title = {term: bm25.weight(1, df[term], number) for term in title_terms(item.entry.page.title)}
+        held = sum(weight for term, weight in title.items() if term in query.terms)
+        return bm25.title_gain(item.points, held, sum(title.values())) if held else 0
+
+    top = [Ranked(item.entry, item.points + title_gain(item)) for item in _with_bonus(found[:50])]
+    listed = sorted(top, key=_place) + found[50:]
     if query.phrases and query.phrases_first:
         others, _ = ranked(entries, replace(query, phrases=()), depth)
         lift = others[0].points if others else 0
@@ -206,7 +213,7 @@ def _with_bonus(top: list[Ranked]) -> list[Ranked]:
         page = sorted((other.points for other in top if other.entry.page is item.entry.page), reverse=True)
         return sum(page[1:3]) // 4
 
-    return sorted((Ranked(item.entry, item.points + bonus(item)) for item in top), key=_place)
+    return [Ranked(item.entry, item.points + bonus(item)) for item in top]
 
 
 class PlainEngine:
