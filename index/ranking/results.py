@@ -74,7 +74,8 @@ def top_results(
 
     With `verify`, at most 500 sections are checked in the order of their scores: those that contain all
     `required` terms of the phrases, or, without required terms, those that match the query. The other
-    sections follow if the query puts phrases first, and are left out otherwise.
+    sections follow if the query puts phrases first, and are left out otherwise. Scored phrases are
+    terms.
     """
     end = offset + limit
     depth = max(BONUS_DEPTH, end + 1)
