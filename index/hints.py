@@ -230,10 +230,11 @@ def suggest_queries(
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
     # Each phrase is searched for in many texts, which takes long.
-    choices_to_try = islice(choices, MAX_QUERIES if query.phrases else 2 * MAX_QUERIES)
+    has_phrases = bool(query.phrases or query.scored_phrases)
+    choices_to_try = islice(choices, MAX_QUERIES if has_phrases else 2 * MAX_QUERIES)
     corrected = (_correct(text, spellings) for spellings in choices_to_try)
     useful = (other for other in corrected if search(parse(other, query.filters, query.path, fields), 1))
-    return tuple(islice(useful, 1 if query.phrases else MAX_QUERIES))
+    return tuple(islice(useful, 1 if has_phrases else MAX_QUERIES))
 
 
 def _unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from index.analysis import STOP_WORDS, TOKEN, expand, strip_markup
+from index.analysis import HEADING_WEIGHT, MAX_WEIGHT, STOP_WORDS, TOKEN, expand, strip_markup
 from index.analysis.words import fold, normalize, script_runs_pattern
 from index.page import SectionRecord
 
@@ -105,6 +105,43 @@ def make_phrase_filter(
     """
     required_phrases = Phrases.of(phrases)
     return lambda record: required_phrases.occur_in(record.heading, read(record))
+
+
+MAX_SCORED_WORDS = 2
+"""The largest number of words of a phrase that counts as a term among other words."""
+
+
+def can_be_scored(phrase: Iterable[str]) -> bool:
+    """Return True if a phrase is short, and not of stop words alone.
+
+    The sections with a phrase of stop words cannot be listed.
+    """
+    phrase = tuple(phrase)
+    return len(_run(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(required_terms(phrase))
+
+
+def make_phrase_counter(
+    phrase: Iterable[str], read: Callable[[SectionRecord], bytes]
+) -> Callable[[SectionRecord], int]:
+    """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
+
+    The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
+    """
+    run = _run(" ".join(phrase))
+    pattern = _rough_pattern(run)
+    # With two spaces between words, neighbouring occurrences share no character.
+    spaced = run.replace(" ", "  ")[1:-1]
+
+    def count(text: str) -> int:
+        if text.isascii() and pattern.search(text.lower()) is None:
+            return 0
+        return _run(text).replace(" ", "  ").count(spaced)
+
+    def weigh_phrase(record: SectionRecord) -> int:
+        body = strip_markup(read(record)).decode("utf-8", "replace")
+        return min(count(body) + HEADING_WEIGHT * count(record.heading), MAX_WEIGHT)
+
+    return weigh_phrase
 
 
 def _run(text: str) -> str:

@@ -76,6 +76,7 @@ class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
     Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
+    A scored phrase need not occur: it counts as one more term.
 
     A filter selects the sections of documents that have this value, and possibly others, for a taxonomy key.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
@@ -91,6 +92,7 @@ class Query:
     filters: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
     phrases_first: bool = False
+    scored_phrases: tuple[tuple[str, ...], ...] = ()
     condition: Condition | None = None
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
     selects_all: bool = False

@@ -1,7 +1,8 @@
 """The query grammar: the text of a query is parsed to a `Query` for an engine.
 
     words              joined by OR; stop words ("the", "and") are ignored if there are other words
-    "exact phrase"     must occur, or ranks first if the query has other words; in any quotes but single ones
+    "exact phrase"     must occur; in any quotes but single ones. Among other words, a phrase of one or two
+                       words counts as a rare word, and sections with a longer one rank first
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
 `index.operators` has prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text. The
@@ -20,7 +21,7 @@ from index.analysis import STOP_WORDS, TOKEN, expand, weigh
 from index.analysis.words import normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
-from index.phrases import split_words
+from index.phrases import can_be_scored, split_words
 from index.port import MAX_PATH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
@@ -100,19 +101,24 @@ def parse(
         # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
         parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
     leaves = list(list_leaves(condition))
-    phrases = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
-    if len(phrases) > MAX_PHRASES:
-        raise _too_broad("phrases", len(phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
+    distinct = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
+    if len(distinct) > MAX_PHRASES:
+        raise _too_broad("phrases", len(distinct), MAX_PHRASES, "Put fewer phrases in quotes.")
     words = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
     if (count := len(words | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
         raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
+    scored: tuple[tuple[str, ...], ...] = ()
+    if is_mixed := bool(parts.phrases) and _has_unmarked_terms(operators.text):
+        scored = tuple(filter(can_be_scored, parts.phrases))
+    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored)
     return Query(
         terms,
         parts.excluded,
-        parts.phrases,
+        phrases,
         dict(filters or {}),
         path,
-        phrases_first=bool(parts.phrases) and _has_unmarked_terms(operators.text),
+        phrases_first=is_mixed and bool(phrases),
+        scored_phrases=scored,
         condition=condition,
         expansions=operators.expansions,
         selects_all=selects_all,

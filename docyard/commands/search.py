@@ -109,7 +109,7 @@ def command(
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.partial:
-        click.echo("The phrase was searched only in the 500 best sections with its words.", err=True)
+        click.echo("A phrase was searched only in the best sections with its words, 500 at most.", err=True)
     if not as_json and page.unreadable:
         click.echo(
             "Git cannot read every document: `docyard doctor` lists those that are left out.", err=True

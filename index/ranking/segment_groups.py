@@ -10,20 +10,21 @@ term. `allowed_flags` selects the sections that the query's filters allow.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import MAX_WEIGHT
-from index.ranking.bm25 import BONUS_SHARE, average
+from index.analysis import MAX_WEIGHT, title_terms
+from index.ranking.bm25 import BONUS_SHARE, average, weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
     MAX_FULL_SCORING,
     Mask,
+    Numbers,
     Postings,
     ScoredNumbers,
     make_postings,
@@ -32,7 +33,6 @@ from index.ranking.evaluation import (
 )
 from index.segments.segment import TEXT
 from workspace.globs import Glob
-from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.page import SectionRecord
@@ -68,6 +68,8 @@ class SectionReader(Protocol):
     def record(self, segment: Segment, number: int) -> SectionRecord:
         """Return the record of a section."""
 
+
+Impacts = NDArray[np.uint16]
 
 RankedSections = tuple[int, int, int, int]
 """A ranked section: its negated score, the index of its part, its number there, the number of its page.
@@ -142,13 +144,25 @@ class SegmentGroup:
         lengths = np.concatenate([part.segment.lengths for part in self.parts])
         return score_postings((np.concatenate(ids), np.concatenate(weights)), lengths, average)
 
+    def make_postings(self, weights: Mapping[int, Mapping[int, int]], average: float) -> Postings | None:
+        """Return the postings of a term that has these weights; None if no section of the group has it.
+
+        The weights are given by the index of the part and the number of the section there.
+        """
+        joined: list[tuple[int, Numbers, Impacts]] = []
+        for index, (part, start) in enumerate(zip(self.parts, self.starts, strict=True), self._first_part):
+            if index in weights:
+                ids, own_weights = np.array(sorted(weights[index].items()), np.uint32).T
+                scored = score_arrays((ids, own_weights.astype(np.uint8)), part.segment.lengths, average)
+                joined.append((start, *scored))
+        return _join(joined)
+
     def _score_postings(self, term: str, average: float, index: int = 0) -> Postings | None:
         segment = self.parts[index].segment
         return score_postings(self._reader.postings(segment, TEXT, term), segment.lengths, average)
 
     def _join_postings(self, term: str, average: float) -> Postings | None:
-        ids: list[NDArray[np.uint32]] = []
-        impacts: list[NDArray[np.uint16]] = []
+        joined: list[tuple[int, Numbers, Impacts]] = []
         for index, (part, start) in enumerate(zip(self.parts, self.starts, strict=True)):
             segment = part.segment
             if self.size > MAX_FULL_SCORING:
@@ -162,9 +176,16 @@ class SegmentGroup:
             else:
                 continue
             if len(part_ids):
-                ids.append(part_ids + np.uint32(start))
-                impacts.append(part_impacts)
-        return make_postings(np.concatenate(ids), np.concatenate(impacts)) if ids else None
+                joined.append((start, part_ids, part_impacts))
+        return _join(joined)
+
+
+def _join(lists: Sequence[tuple[int, Numbers, Impacts]]) -> Postings | None:
+    """Join the sections and impacts of parts, each with the first number of its part; None without parts."""
+    if not lists:
+        return None
+    ids = np.concatenate([ids + np.uint32(start) for start, ids, _ in lists])
+    return make_postings(ids, np.concatenate([impacts for _, _, impacts in lists]))
 
 
 def group_parts(reader: SectionReader, cache: ArrayCache) -> tuple[SegmentGroup, ...]:
@@ -252,8 +273,10 @@ class Statistics:
         self.cache.retain(lambda name: cast("tuple[str, ...]", name)[0] in owners)
         self.number = reader.count
         self.average = average(reader.length, self.number)
-        self._terms: LRUCache[str, TermStatistics] = LRUCache(_MAX_TERMS_CACHED)
-        self._records: LRUCache[tuple[int, int], SectionRecord] = LRUCache(_MAX_RECORDS_CACHED)
+        # Functions without a reference to this object, which would otherwise be in a cycle with its files.
+        self._count = lru_cache(_MAX_TERMS_CACHED)(partial(_count_term, self.groups, self.average))
+        self._count_sections = lru_cache(_MAX_TERMS_CACHED)(partial(_count_sections, reader, self.groups))
+        self._record = lru_cache(_MAX_RECORDS_CACHED)(partial(_read_record, reader, self.parts))
 
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
@@ -262,7 +285,7 @@ class Statistics:
 
     def term(self, term: str) -> TermStatistics:
         """Return the number of live sections that contain a term, and the groups with its postings."""
-        return self._terms.get(term, self._count, term)
+        return self._count(term)
 
     def postings(self, index: int, term: str) -> Postings | None:
         """Return the postings of a term in a group, dead sections included."""
@@ -287,17 +310,49 @@ class Statistics:
 
     def record(self, index: int, number: int) -> SectionRecord:
         """Return the record of a section by the index of its part and its number there."""
-        return self._records.get((index, number), self.reader.record, self.parts[index].segment, number)
+        return self._record(index, number)
 
-    def _count(self, term: str) -> TermStatistics:
-        df = 0
-        indexes = []
-        for index, group in enumerate(self.groups):
-            if (scored := self.postings(index, term)) is not None:
-                indexes.append(index)
-                mask = group.alive
-                df += len(scored.ids) if mask is None else int(np.count_nonzero(mask[scored.ids]))
-        return TermStatistics(df, tuple(indexes))
+    def title_share(self, index: int, number: int, terms: Container[str]) -> tuple[int, int]:
+        """Return two weights for the title of a section's page: of its terms among `terms`, and of all.
+
+        Only their ratio counts. If it is 0 or 1, no weights are needed.
+        """
+        title = title_terms(self.parts[index].segment.title(number))
+        held = [term for term in title if term in terms]
+        if not held or len(held) == len(title):
+            return len(held), len(title)
+        total = self.number
+        held_weight = sum([weight(1, self.term(term).df, total) for term in held])
+        missing = [weight(1, self._count_sections(term), total) for term in title if term not in terms]
+        return held_weight, held_weight + sum(missing)
+
+
+def _count_term(groups: Sequence[SegmentGroup], average: float, term: str) -> TermStatistics:
+    df = 0
+    indexes = []
+    for index, group in enumerate(groups):
+        if (scored := group.postings(term, average)) is not None:
+            indexes.append(index)
+            mask = group.alive
+            df += len(scored.ids) if mask is None else int(np.count_nonzero(mask[scored.ids]))
+    return TermStatistics(df, tuple(indexes))
+
+
+def _count_sections(reader: SectionReader, groups: Sequence[SegmentGroup], term: str) -> int:
+    """Return the number of live sections that contain a term, without scoring them."""
+    df = 0
+    for group in groups:
+        for part, start in zip(group.parts, group.starts, strict=True):
+            ids, _ = reader.postings(part.segment, TEXT, term)
+            mask = group.alive
+            df += len(ids) if mask is None else int(np.count_nonzero(mask[ids + np.uint32(start)]))
+    return df
+
+
+def _read_record(
+    reader: SectionReader, parts: Sequence[SegmentReader], index: int, number: int
+) -> SectionRecord:
+    return reader.record(parts[index].segment, number)
 
 
 _GLOB = frozenset("*?[")

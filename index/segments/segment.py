@@ -62,6 +62,7 @@ The parent is its index among the sections of its page, in order of keys; -1 wit
 SHORTENED = b"\xff"
 """The first byte of a key that is stored without its parent's key and a slash; it never occurs in UTF-8."""
 
+_PREAMBLE_KEY = encode(PREAMBLE)
 _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
@@ -160,8 +161,6 @@ def split_key(key: bytes) -> tuple[str, bytes]:
     field, _, term = key.partition(b"\0")
     return decode(field), term
 
-
-_PREAMBLE_KEY = encode(PREAMBLE)
 
 PostingArrays = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 """The sections that have a term, ascending, and the term's weight in each."""
@@ -350,6 +349,10 @@ class Segment:
             tail = b"/" + key[1:] + tail
             section = first + self._parent(section)
         return decode(key + tail)
+
+    def title(self, section: int) -> str:
+        """Return the title of a section's document."""
+        return self._title(self._page_of[section])
 
     def _title(self, page: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""

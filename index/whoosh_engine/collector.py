@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from whoosh.collectors import Collector
 
-from index.phrases import make_phrase_filter, required_terms
-from index.ranking.results import NO_SELECTION, ResultRange, Selection, top_results
+from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
+from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, top_results
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SectionCollector(Collector):  # type: ignore[misc]
 
     def run(self) -> None:
         """Evaluate the query that Whoosh's searcher has set by `prepare`."""
-        parsed = self.q.parsed
+        parsed, read = self.q.parsed, self.q.read
         try:
             selection = self._select() if parsed.condition or parsed.expansions else NO_SELECTION
             self.found = top_results(
@@ -47,7 +47,11 @@ class SectionCollector(Collector):  # type: ignore[misc]
                 offset=self._offset,
                 limit=self._limit,
                 required=[term for phrase in parsed.phrases for term in required_terms(phrase)],
-                verify=make_phrase_filter(parsed.phrases, self.q.read) if parsed.phrases else None,
+                verify=make_phrase_filter(parsed.phrases, read) if parsed.phrases else None,
+                scored_phrases=[
+                    ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+                    for words in parsed.scored_phrases
+                ],
                 selection=selection,
             )
         finally:

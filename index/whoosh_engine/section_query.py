@@ -51,7 +51,12 @@ class SectionQuery(query.Query):  # type: ignore[misc]
     def _scored(self) -> query.Query:
         """The terms, joined by OR, and the phrases. A phrase of stop words alone only filters sections."""
         parsed = self.parsed
-        terms = query.Or([query.Term(TEXT, term, boost=float(count)) for term, count in parsed.terms.items()])
+        terms = query.Or(
+            [
+                *(query.Term(TEXT, term, boost=float(count)) for term, count in parsed.terms.items()),
+                *(PhraseQuery(words, self.read) for words in parsed.scored_phrases),
+            ]
+        )
         if not parsed.phrases:
             return terms
         phrases = query.And([PhraseQuery(words, self.read) for words in parsed.phrases])

@@ -23,6 +23,8 @@ QUERIES = (
     "nothing of note",
     "err* jittr~1",
     "title:retries AND NOT heading:errors OR okapi",
+    'limit "retry backoff"',
+    'quagga "errors"',
 )
 
 List = list[tuple[str, float]]

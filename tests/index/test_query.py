@@ -105,6 +105,7 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     assert query.terms == weights(words.get("terms", []))
     assert list(query.excluded) == words.get("not", [])
     assert [" ".join(phrase) for phrase in query.phrases] == expected.get("phrase", [])
+    assert [" ".join(phrase) for phrase in query.scored_phrases] == expected.get("scored", [])
     conditions = [] if query.condition is None else [describe(query.condition)]
     assert conditions == expected.get("condition", [])
     assert [describe(part) for part in query.expansions] == words.get("expansion", [])
@@ -133,7 +134,7 @@ def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
         assert query.message == expected
         return
     assert all(count > 0 for count in query.terms.values())
-    words = [word for phrase in query.phrases for word in phrase]
+    words = [word for phrase in query.phrases + query.scored_phrases for word in phrase]
     assert all([*query.terms, *query.excluded, *words])
     " ".join([*query.terms, *query.excluded, *words]).encode()
     assert not query.selects_all or query.condition is not None

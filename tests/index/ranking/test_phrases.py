@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
 from index.page import SectionRecord
-from index.phrases import Phrases, _run, make_phrase_filter, required_terms, split_words
+from index.phrases import (
+    Phrases,
+    _run,
+    can_be_scored,
+    make_phrase_counter,
+    make_phrase_filter,
+    required_terms,
+    split_words,
+)
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
@@ -102,6 +110,44 @@ def test_phrase_filter_reads_section_of_record() -> None:
     assert make_phrase_filter([("heading",)], read)(record)
     assert not make_phrase_filter([("no", "text")], read)(record)
     assert read_records == [record] * 3
+
+
+@loop_over(
+    ("phrase", "text", "weight"),
+    [
+        ("alpha beta", "alpha beta", 1),
+        ("alpha beta", "Alpha **beta** alpha-beta alpha beta", 3),
+        ("alpha alpha", "alpha alpha alpha", 1),
+        ("alpha", "alpha alpha alpha", 3),
+        ("alpha", "alphas", 0),
+        ("head line", "line", 2),
+        ("line", "line", 3),
+        ("alpha", "alpha " * 300, 255),
+    ],
+)
+def test_phrase_weighs_one_for_each_occurrence_and_two_in_the_heading(
+    phrase: str, text: str, weight: int
+) -> None:
+    record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Head line", ("Head line",), {}, 1, 1)
+    assert make_phrase_counter(split_words(phrase), lambda _: text.encode())(record) == weight
+
+
+@loop_over(
+    ("phrase", "expected"),
+    [
+        ("retries", True),
+        ("replica sets", True),
+        ("std::vector", True),
+        ("of retries", True),
+        ("replica sets again", False),
+        ("node.js.org", False),
+        ("how to", False),
+        ("容器", True),
+        ("容器网", False),
+    ],
+)
+def test_short_phrases_with_a_rare_word_can_be_scored(phrase: str, expected: bool) -> None:
+    assert can_be_scored(split_words(phrase)) is expected
 
 
 @loop_over(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
-from index.phrases import make_phrase_filter, required_terms
+from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
 from index.port import Query
 from index.ranking.cache import ArrayCache
-from index.ranking.results import top_results
+from index.ranking.results import ScoredPhrase, top_results
 from index.ranking.segment_groups import Statistics
 from tests.example_counts import scale_examples
 from tests.index.pages import (
@@ -29,6 +30,8 @@ from tests.index.pages import (
 )
 from tests.index.plain import Entry, entries_of, rank
 from tests.loops import loop_over
+
+PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
 
 Shown = tuple[list[tuple[str, float]], bool, bool]
 
@@ -52,6 +55,10 @@ def hits_of(
         limit=limit,
         required=[term for phrase in query.phrases for term in required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
+        scored_phrases=[
+            ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+            for words in query.scored_phrases
+        ],
     )
     return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
 
@@ -99,6 +106,26 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
             assert hits_of(index.pages, statistics, query, offset, limit) == expected(
                 entries, query, offset, limit
             )
+
+
+def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
+    monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
+    chance = Random(5)
+    index = Growing()
+    for _ in range(3):
+        index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
+    statistics = Statistics(section_reader(index.parts))
+    entries = [entries_of(page) for page in index.pages.values()]
+    partial = set()
+    for _ in range(150):
+        query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
+        found = hits_of(index.pages, statistics, query, 0, 60)
+        assert found == expected(entries, query, 0, 60)
+        partial.add(found[2])
+    assert partial == {True, False}
 
 
 @pytest.mark.usefixtures("whole")
