@@ -566,7 +566,7 @@ def _day(text: str, *, is_last: bool) -> str | None:
 
 
 class _NotAnExpression(Exception):
-    """The operators and brackets form no expression; the message says why."""
+    """The operators and brackets form no expression; the message has the reason."""
 
 
 class _Parser:

@@ -63,7 +63,7 @@ class ResultRange(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What the operators of a query add to its words.
+    """The condition and the further terms that the operators of a query add to its words.
 
     `flags` has a flag for each section of each group that the query's condition allows; None without a
     condition. `unions` are further terms, each given as the terms of the index that it matches.

@@ -50,12 +50,12 @@ def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: flo
     ("score", "held", "total", "expected"),
     [(1000, 1, 1, 150), (1000, 0, 5, 0), (1000, 1, 3, 50), (999, 1, 2, 74), (2**60, 7, 7, 2**60 * 3 // 20)],
 )
-def test_title_gains(score: int, held: int, total: int, expected: int) -> None:
+def test_title_gain_is_its_share_of_the_score(score: int, held: int, total: int, expected: int) -> None:
     assert title_gain(score, held, total) == expected
 
 
 @given(st.integers(1, 1 << 60))
-def test_no_lower_score_reaches_a_score_by_its_title(score: int) -> None:
+def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> None:
     lowest = min_before_title(score)
     assert lowest + title_gain(lowest, 1, 1) >= score > lowest - 1 + title_gain(lowest - 1, 1, 1)
 

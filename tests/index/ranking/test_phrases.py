@@ -125,7 +125,7 @@ def test_phrase_filter_reads_section_of_record() -> None:
         ("alpha", "alpha " * 300, 255),
     ],
 )
-def test_phrase_weighs_one_for_each_occurrence_and_two_in_the_heading(
+def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
     phrase: str, text: str, weight: int
 ) -> None:
     record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Head line", ("Head line",), {}, 1, 1)
