@@ -78,8 +78,11 @@ def _draw_identifier(text: Text, chance: random.Random) -> str:
 
 
 def _read_questions(paths: set[str]) -> Iterator[str]:
-    """Yield the questions that people wrote about documents of this corpus."""
-    for file in sorted(QUESTIONS_FOLDER.glob("*.jsonl")):
+    """Yield the questions that people wrote about documents of this corpus.
+
+    Sets of queries with judgements in another file (`*.queries.jsonl`) are of other corpora.
+    """
+    for file in sorted(set(QUESTIONS_FOLDER.glob("*.jsonl")) - set(QUESTIONS_FOLDER.glob("*.queries.jsonl"))):
         for line in file.read_text().splitlines():
             question = json.loads(line)
             if question["expected"] in paths:
