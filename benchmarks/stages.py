@@ -16,7 +16,8 @@ from benchmarks.engines import fts5, tantivy
 from benchmarks.reports.figures import machine, versions
 from benchmarks.search import full_index, known_items
 from benchmarks.search.lists import check_same
-from benchmarks.serving import server_memory, startup
+from benchmarks.search.query_sets import QuerySets, draw_query_sets
+from benchmarks.serving import first_queries, server_memory, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERIES = 200
@@ -53,6 +54,10 @@ class Bench:
     def queries(self) -> list[str]:
         """Return the queries as a person types them."""
         return [" ".join(words) for words in self.drawn]
+
+    def draw_query_sets(self) -> QuerySets:
+        """Return the queries for the measurement of first runs, and others for the warm-up."""
+        return draw_query_sets(self.texts, self.queries)
 
     def about(self) -> Results:
         """Return the corpus, the machine and the versions."""
@@ -138,7 +143,19 @@ def _start(bench: Bench) -> Results:
 
 def _trips(bench: Bench) -> Results:
     bench.ensure_index()
-    return {"trips": startup.measure_round_trips(bench.repository, bench.home, bench.queries)}
+    return {"trips": startup.measure_pings(bench.repository, bench.home)}
+
+
+def _first_queries(bench: Bench) -> Results:
+    """Measure first runs of queries in a process, over stdio and over HTTP; phrases in a process only."""
+    sets = bench.draw_query_sets()
+    in_process = bench.measure("search.first_queries", **sets._asdict())
+    return {
+        "asks": {
+            **{name: in_process[name] for name in ("questions", "phrases")},
+            **first_queries.measure(bench.repository, bench.home, sets),
+        }
+    }
 
 
 def _edits(bench: Bench) -> Results:
@@ -212,6 +229,7 @@ STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
     "bombs": ("Adversarial queries", _bombs),
     "start": ("Starting servers", _start),
     "trips": ("Round trips over stdio", _trips),
+    "asks": ("First asks", _first_queries),
     "edits": ("Edits", _edits),
     "links": ("The link graph", _links),
     "shortcuts": ("Quick readers", _shortcuts),

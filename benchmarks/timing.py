@@ -40,3 +40,8 @@ def percentile(values: Sequence[float], share: float) -> float:
 def spread(values: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile of times in seconds, in milliseconds."""
     return {"p50_ms": percentile(values, 0.5) * 1e3, "p95_ms": percentile(values, 0.95) * 1e3}
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """Return the median, the 95th and the 99th percentile of times in seconds, in milliseconds."""
+    return spread(values) | {"p99_ms": percentile(values, 0.99) * 1e3}

@@ -1,28 +1,31 @@
-"""The search index: built from Git, and built again from it whenever it is deleted.
+"""The search index: derived from Git, and rebuilt from it if it is deleted.
 
-analysis/       which words a text is found by
+analysis/       text analysis: the raw tokens of a text, and the index terms of each
 artifacts/      artifacts: an index with its documents in a folder, served without a repository
 building/       the building of an index: documents in, segments out
+conditions.py   conditions of a query: the sections that it selects, as a tree of values
 cursors.py      cursors: opaque tokens that continue one search, and only that one
-fences.py       where code fences are in a section's text, in lists and quotations too (CommonMark 0.31 …
-hints.py        what to say when nothing was found
-link_graph/     the link graph: which documents link to which, at an indexed commit
-live.py         an index that keeps up with its branch
-matches.py      where the terms of a query stand in a text
-overlays.py     other commits than the tip, to be searched
-page.py         a document as an index takes it in, and a section of it as an index gives it back
-passages.py     `get_doc`: a chunk by its id, with its neighbours in the file, and the text form with its …
-pool.py         work done block by block in other processes, and here where these fail
-port.py         the port to a search engine
-query.py        the query grammar: what a person or an agent typed becomes a question to an engine
+fences.py       code fences of a section's text, in lists and quotations too
+hints.py        hints for empty results: the part of the query that excludes everything, and other queries
+link_graph/     the link graph: links between documents at an indexed commit
+live.py         the index of a branch, which is opened, updated to the tip, or rebuilt
+matches.py      occurrences of a query's terms in a text
+operators.py    the operators of queries: prefixes, similar words, fields, dates, AND, OR, NOT and brackets
+overlays.py     overlays: indexes of other commits than the tip
+page.py         documents as the index reads them, and section records as it returns them
+passages.py     passages of `get_doc`: a chunk with its neighbours, and its text form with delimiters
+phrases.py      exact phrases: consecutive words in the text or the heading of a section
+pool.py         a process pool, with a fallback in this process
+port.py         the interface of a search engine, and the values that pass through it
+query.py        the query grammar: the text of a query is parsed to a `Query` for an engine
 ranking/        the ranking: the best sections for a query, with exact scores
-search.py       a question is answered: from the branch as it is, which is followed first, or from another …
+search.py       search at the tip of the branch, after an update of the index, or at another commit
 segments/       segments: documents, sections and posting lists as arrays in mapped files
-service.py      searching and fetching: the questions that the tools ask of an index
-snippets.py     the stretch of a section that shows best why it was found, in its own words and case
-source.py       the documents of a commit as pages, read from Git one at a time
-spelling.py     which terms a misspelt word may stand for, as far as letters go
-status.py       what there is of an index, for a person to know; found without changing, following or …
-storage/        the files of an index other than segments
+service.py      the search service: search, passages, metadata and links of one workspace
+snippets.py     snippets: the excerpt of a section with most words of the query
+source.py       the documents of a commit, and the difference between two commits
+spelling.py     spelling: terms that a misspelt word may mean, by edit distance
+status.py       the status of an index, read without changes to it
+storage/        files of an index other than segments: location, locks, keys, manifest and metadata
 whoosh_engine/  the search engine on Whoosh: the only package that imports `whoosh`
 """

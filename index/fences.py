@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -28,9 +27,6 @@ _LIST_MARK = re.compile(LIST_MARKER)
 
 _CONTEXT_CHARACTERS = 5_000
 """Characters before an offset that are parsed to find its fence in a long text."""
-
-_MAX_CACHED_LINES = 1_000
-"""The fences of a text with more marked lines are not cached. No person writes such a text."""
 
 
 class Fence(NamedTuple):
@@ -55,61 +51,29 @@ class Fence(NamedTuple):
 
 
 def find_fences(text: str, first: int, last: int) -> Sequence[Fence]:
-    """Find the fences of a text in order, at least those between or around two offsets."""
-    return Fences(text).find_between(first, last)
+    """Return the fences of a text in order: those between or around two offsets, and possibly others."""
+    if "```" not in text and "~~~" not in text:
+        return ()
+    lines = _find_marked_lines(text)
+    if not _has_nested_fence(text, lines, last):
+        margin = _find_margin_fences(text, lines, len(text))
+        return [*takewhile(lambda fence: fence.start <= last, margin)]
+    if len(text) <= _CONTEXT_CHARACTERS:
+        return [*_parse_fences(text, 0, len(text), None)]
+    begin = 0
+    if first > _CONTEXT_CHARACTERS:
+        begin = text.rfind("\n", 0, first - _CONTEXT_CHARACTERS) + 1
+        margins = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
+        begin = max((margin.end() for margin in margins), default=begin)
+    above = _find_margin_fences(text, lines, begin)
+    enclosing = next((fence for fence in above if fence.close == begin), None)
+    line_end = text.find("\n", last)
+    return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing)]
 
 
-class Fences:
-    """The fences of a text, parsed on demand."""
-
-    def __init__(self, text: str) -> None:
-        """Find the lines with marks only; the fences are parsed on demand."""
-        self._text = text
-        self._lines = _find_marked_lines(text) if "```" in text or "~~~" in text else []
-        self._is_cached = len(self._lines) <= _MAX_CACHED_LINES
-
-    def find_between(self, first: int, last: int) -> Sequence[Fence]:
-        """Return the fences between or around two offsets in order, and possibly others."""
-        if not self._lines:
-            return ()
-        text = self._text
-        if not self._has_nested_fence(last):
-            margin = (
-                self._margin_fences if self._is_cached else _find_margin_fences(text, self._lines, len(text))
-            )
-            return [*takewhile(lambda fence: fence.start <= last, margin)]
-        if len(text) <= _CONTEXT_CHARACTERS:
-            return self._all_fences
-        begin = 0
-        if first > _CONTEXT_CHARACTERS:
-            begin = text.rfind("\n", 0, first - _CONTEXT_CHARACTERS) + 1
-            margins = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
-            begin = max((margin.end() for margin in margins), default=begin)
-        above = _find_margin_fences(text, self._lines, begin)
-        enclosing = next((fence for fence in above if fence.close == begin), None)
-        line_end = text.find("\n", last)
-        return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing)]
-
-    def _has_nested_fence(self, last: int) -> bool:
-        """Return True if a mark before an offset may be in a list or a quotation."""
-        if self._is_cached:
-            return self._first_nested_fence is not None and self._first_nested_fence <= last
-        lines = takewhile(lambda line: line < last, self._lines)
-        return any(_NESTED_FENCE.match(self._text, line, last) for line in lines)
-
-    @cached_property
-    def _first_nested_fence(self) -> int | None:
-        """The end of the first mark that may be in a list or a quotation."""
-        marks = (_NESTED_FENCE.match(self._text, line) for line in self._lines)
-        return next((mark.end() for mark in marks if mark), None)
-
-    @cached_property
-    def _margin_fences(self) -> Sequence[Fence]:
-        return [*_find_margin_fences(self._text, self._lines, len(self._text))]
-
-    @cached_property
-    def _all_fences(self) -> Sequence[Fence]:
-        return [*_parse_fences(self._text, 0, len(self._text), None)]
+def _has_nested_fence(text: str, lines: Sequence[int], last: int) -> bool:
+    """Return True if a mark before an offset may be in a list or a quotation."""
+    return any(_NESTED_FENCE.match(text, line, last) for line in takewhile(lambda line: line < last, lines))
 
 
 def _find_marked_lines(text: str) -> list[int]:

@@ -17,10 +17,12 @@ from itertools import islice, product
 from index.analysis import STOP_WORDS, TOKEN, expand
 from index.analysis.expansion import JOINT
 from index.analysis.words import WORD, fold, normalize
+from index.conditions import HasPhrase, HasWord, list_leaves
 from index.matches import Matcher
+from index.operators import NO_FIELDS, Fields
 from index.page import SectionRecord
-from index.port import Query
-from index.query import MAX_PATH, parse
+from index.port import MAX_PATH, Query
+from index.query import parse
 from index.spelling import edit_distances, is_word
 from index.storage.metadata import is_listable
 from workspace.nearest import find_nearest
@@ -45,10 +47,11 @@ class Hint:
 
 def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]] = tuple) -> Hint:
     """Explain an empty result. `search` searches the same commit; `suggest` returns corrected queries."""
-    if not query.terms:
+    if not (query.terms or query.condition or query.expansions):
         return _make_hint("the query has no words. Use words that may occur in the documents.")
     return (
         _explain_single_filters(query, search)
+        or _explain_condition(query, search, suggest)
         or _explain_combined_filters(query, search)
         or _explain_stop_words(query)
         or _explain_spelling(query, suggest)
@@ -117,6 +120,32 @@ def _most_common(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
+_MAX_PARTS_TRIED = 8
+
+
+def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]]) -> Hint | None:
+    """Explain a condition that excludes everything: a misspelt word, or parts that no section satisfies."""
+    if query.condition is None:
+        return None
+    if hint := _explain_spelling(query, suggest):
+        return hint
+    named = dict.fromkeys(
+        part for part in list_leaves(query.condition) if not isinstance(part, HasWord | HasPhrase)
+    )
+    alone = Query({}, selects_all=True)
+    empty = [
+        part.written
+        for part in islice(named, _MAX_PARTS_TRIED)
+        if not search(replace(alone, condition=part), 1)
+    ]
+    if empty:
+        shown = " and ".join(f"'{_shorten(written)}'" for written in dict.fromkeys(empty))
+        return _make_hint(f"no section satisfies {shown}. Leave it out, or use another value.", query.path)
+    if query.terms and search(replace(query, condition=None, selects_all=False), 1):
+        return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")
+    return _make_hint("no section satisfies the query. Use fewer words and operators.", query.path)
+
+
 def _explain_stop_words(query: Query) -> Hint | None:
     if not all(term in STOP_WORDS for term in query.terms):
         return None
@@ -174,11 +203,17 @@ Similar = Callable[[str, int], tuple[str, ...]]
 
 
 def suggest_queries(
-    text: str, query: Query, search: Search, similar: Similar, read: Callable[[SectionRecord], str]
+    text: str,
+    query: Query,
+    search: Search,
+    similar: Similar,
+    read: Callable[[SectionRecord], str],
+    fields: Fields = NO_FIELDS,
 ) -> tuple[str, ...]:
     """Return corrected queries, the best first; each finds something with the same filters.
 
-    `query` was parsed from `text`; `read` returns the Markdown of a section without its heading.
+    `query` was parsed from `text` with `fields`. `read` returns the Markdown of a section without its
+    heading.
     """
     text = " ".join(normalize(text).split())
     if len(text) > _MAX_QUERY or not text.isprintable():
@@ -195,10 +230,11 @@ def suggest_queries(
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
     # Each phrase is searched for in many texts, which takes long.
-    choices_to_try = islice(choices, MAX_QUERIES if query.phrases else 2 * MAX_QUERIES)
+    has_phrases = bool(query.phrases or query.scored_phrases)
+    choices_to_try = islice(choices, MAX_QUERIES if has_phrases else 2 * MAX_QUERIES)
     corrected = (_correct(text, spellings) for spellings in choices_to_try)
-    useful = (other for other in corrected if search(parse(other, query.filters, query.path), 1))
-    return tuple(islice(useful, 1 if query.phrases else MAX_QUERIES))
+    useful = (other for other in corrected if search(parse(other, query.filters, query.path, fields), 1))
+    return tuple(islice(useful, 1 if has_phrases else MAX_QUERIES))
 
 
 def _unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
@@ -221,7 +257,8 @@ def _spellings(
     for term in terms:
         matcher = Matcher([term])
         counts: Counter[str] = Counter()
-        for record in search(replace(query, terms={term: 1}, phrases=()), _MAX_SECTIONS_READ):
+        one_term = Query({term: 1}, query.excluded, (), query.filters, query.path)
+        for record in search(one_term, _MAX_SECTIONS_READ):
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
                 tokens = (TOKEN.match(text, start) for start, _ in matcher.matches(text))
                 parts = (part for token in tokens if token for part in _word_parts(token[0]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 class IndexedDocument:
     """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
 
-    `facets` has the values by which its sections can be filtered, for each taxonomy key of the document.
+    `facets` has the values by which its sections can be filtered, for each taxonomy key of the document, and
+    `dates` the dates of its front matter, `YYYY-MM-DD`, by key.
     """
 
     path: str
@@ -28,11 +31,20 @@ class IndexedDocument:
     facets: Mapping[str, tuple[str, ...]]
     data: bytes
     sections: tuple[Section, ...]
+    dates: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, document: Document, blob: str, facets: Values | None = None) -> IndexedDocument:
         """Return the indexed form of a parsed document. A document without title and text has no sections."""
-        return cls(document.path, blob, document.title, facets or {}, document.data, document.sections)
+        return cls(
+            document.path,
+            blob,
+            document.title,
+            facets or {},
+            document.data,
+            document.sections,
+            find_dates(document.front_matter),
+        )
 
     @cached_property
     def by_key(self) -> tuple[Section, ...]:
@@ -66,6 +78,30 @@ class UnreadableDocument:
 
     path: str
     blob: str
+
+
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?", re.DOTALL)
+_DATE_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_MAX_DATES = 16
+
+
+def find_dates(front_matter: Mapping[str, object]) -> dict[str, str]:
+    """Return the first 16 dates of some front matter by key, each as YYYY-MM-DD."""
+    found: dict[str, str] = {}
+    for key, value in front_matter.items():
+        if len(found) < _MAX_DATES and _DATE_KEY.fullmatch(key) and (day := _read_date(value)) is not None:
+            found[key] = day
+    return found
+
+
+def _read_date(value: object) -> str | None:
+    if isinstance(value, str) and (match := _DATE.fullmatch(value.strip())):
+        try:
+            return date.fromisoformat(match[1]).isoformat()
+        except ValueError:
+            return None
+    # A date and time is a date too.
+    return f"{value:%Y-%m-%d}".zfill(10) if isinstance(value, date) else None
 
 
 class SectionRecord(NamedTuple):

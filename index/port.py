@@ -19,11 +19,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
+from index.conditions import Condition, HasPrefix, HasSimilarWord
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
 
 Progress = Callable[[int, int, str], None]
 """Receives the number of finished documents, the number of all documents, and the name of the work."""
+
+MAX_PATH = 1_000
+"""The largest number of characters of a path or glob to filter by."""
 
 
 class BaseMoved(WorkspaceError):
@@ -42,6 +46,12 @@ class GenerationGone(WorkspaceError):
     """The requested page of results belongs to another generation than the current one."""
 
     code: ClassVar[str] = "GENERATION_GONE"
+
+
+class QueryTooBroad(WorkspaceError):
+    """A query over a limit; `details` has the `limit`, and the `part` of the query that is over it."""
+
+    code: ClassVar[str] = "QUERY_TOO_BROAD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +76,14 @@ class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
     Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
+    A scored phrase need not occur: it counts as one more term.
 
     A filter selects the sections of documents that have this value, and possibly others, for a taxonomy key.
-    `path` is a document, a folder, or a glob in which `*` crosses folders.
+    `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
+    With `selects_all`, every selected section is a result, also one without a term.
+
+    `expansions` are further terms: each matches all words with a prefix, or all similar words.
+    `notes` report the parts of the text that are no correct operators.
     """
 
     terms: Mapping[str, int]
@@ -77,6 +92,11 @@ class Query:
     filters: Mapping[str, str] = field(default_factory=dict)
     path: str | None = None
     phrases_first: bool = False
+    scored_phrases: tuple[tuple[str, ...], ...] = ()
+    condition: Condition | None = None
+    expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
+    selects_all: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class ScoredSection(NamedTuple):
@@ -92,7 +112,8 @@ class Results:
 
     `more` is True if there are further results. `partial` is True if some sections were not checked for a
     phrase.
-    `generation` identifies the state of the index that decides the results.
+    `generation` identifies the state of the index that decides the results. `expanded` are the terms that the
+    expansions of the query match.
     """
 
     hits: tuple[ScoredSection, ...]
@@ -100,6 +121,7 @@ class Results:
     generation: str
     state: State
     partial: bool = False
+    expanded: tuple[str, ...] = ()
 
 
 class Source(Protocol):

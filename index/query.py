@@ -1,107 +1,29 @@
 """The query grammar: the text of a query is parsed to a `Query` for an engine.
 
     words              joined by OR; stop words ("the", "and") are ignored if there are other words
-    "exact phrase"     must occur, or ranks first if the query has other words; in any quotes but single ones
+    "exact phrase"     must occur; in any quotes but single ones. Among other words, a phrase of one or two
+                       words counts as a rare word, and sections with a longer one rank first
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
-Everything else is text: there are no wildcards, ranges, fuzziness, brackets, fields or operators. The only
-errors are an empty query and a query over a limit. Identifiers keep their form: `--dry-run`, `-1` and `-rf`
-are searched for.
-
-Exact phrases: an index has no positions of words. Each section with all words of a phrase is therefore read,
-and the phrase is searched for in its words. Case and accents make no difference; word endings do. All other
-characters (punctuation, line breaks, the marks of emphasis and code) only separate words.
+`index.operators` has prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text. The
+only errors are an empty query, a query over a limit and an excluded phrase. Identifiers keep their form:
+`--dry-run`, `-1` and `-rf` are searched for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, strip_markup, weigh
-from index.analysis.words import fold, normalize, script_runs_pattern, spaceless_pattern
-from index.page import SectionRecord
-from index.port import Query
+from index.analysis import STOP_WORDS, TOKEN, expand, weigh
+from index.analysis.words import normalize, spaceless_pattern
+from index.conditions import HasPhrase, HasWord, list_leaves
+from index.operators import NO_FIELDS, Fields, Operators, parse_operators
+from index.phrases import can_be_scored, split_words
+from index.port import MAX_PATH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
-
-_JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
-
-
-def split_words(text: str) -> tuple[str, ...]:
-    """Return the words of normalised text as written; in scripts without spaces, runs of characters.
-
-    `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
-    """
-    words = " ".join(TOKEN.findall(text))
-    for joiner in _JOINERS:
-        words = words.replace(joiner, " ")
-    if "_" in words:
-        return tuple(bare for word in words.split() if (bare := word.strip("_")))
-    return tuple(words.split())
-
-
-def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
-    """Return the index terms of every section that contains this phrase, without stop words.
-
-    The result is empty for a phrase of stop words. The other terms of the query then select the sections.
-    """
-    words = (word for word in phrase if fold(word) not in STOP_WORDS)
-    return tuple(dict.fromkeys(term for word in words for term in _terms_inside_names(word)))
-
-
-def _terms_inside_names(word: str) -> Iterable[str]:
-    """Return the index terms that a word also has as part of a longer name."""
-    return (term for term in expand(f"x.{word}")[1:] if term != "x")
-
-
-@dataclass(frozen=True, slots=True)
-class Phrases:
-    """Phrases that must all occur, each as a sequence of folded words."""
-
-    runs: tuple[str, ...]
-
-    @classmethod
-    def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
-        """Return the phrases of a query, each given as its words."""
-        runs = (_run(" ".join(phrase)) for phrase in phrases)
-        return cls(tuple(run for run in runs if not run.isspace()))
-
-    def occur_in(self, heading: str, text: bytes) -> bool:
-        """Return True if each phrase occurs in a section's heading or in its Markdown.
-
-        Takes time linear in the text.
-        """
-        body = _run(strip_markup(text).decode("utf-8", "replace"))
-        return all(run in body or run in _run(heading) for run in self.runs)
-
-
-def make_phrase_filter(
-    phrases: Iterable[Iterable[str]], read: Callable[[SectionRecord], bytes]
-) -> Callable[[SectionRecord], bool]:
-    """Return a function that returns True if a section contains all the phrases.
-
-    `read` returns the Markdown under the heading of a section.
-    """
-    required_phrases = Phrases.of(phrases)
-    return lambda record: required_phrases.occur_in(record.heading, read(record))
-
-
-def _run(text: str) -> str:
-    """Return the folded words of a text with a space on both sides of each.
-
-    In scripts without spaces each character counts as a word.
-    """
-    words = " ".join(split_words(fold(normalize(text))))
-    if not words.isascii():
-        words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
-    return f" {words} "
-
-
-def _separate_spaceless(run: re.Match[str]) -> str:
-    return f" {' '.join(run[1])} " if run[1] else run[0]
-
 
 MAX_CHARACTERS = 10_000
 """The largest number of characters of a query."""
@@ -111,9 +33,6 @@ MAX_TERMS = 256
 
 MAX_PHRASES = 16
 """The largest number of different phrases of a query."""
-
-MAX_PATH = 1_000
-"""The largest number of characters of a path or glob to filter by."""
 
 _FIX_FEWER_WORDS = "Use the few most important words, such as 'retry backoff'."
 _STRAIGHT = '"\u201c\u201d\u201e\u201f'
@@ -140,12 +59,6 @@ class EmptyQuery(WorkspaceError):
     code: ClassVar[str] = "EMPTY_QUERY"
 
 
-class QueryTooBroad(WorkspaceError):
-    """A query over a limit, or with an excluded phrase; `details` has the `limit`, if it is a number."""
-
-    code: ClassVar[str] = "QUERY_TOO_BROAD"
-
-
 @dataclass(frozen=True, slots=True)
 class _ParsedText:
     """The parts of a query: its text, including the words of phrases, then its phrases and excluded terms."""
@@ -155,10 +68,16 @@ class _ParsedText:
     excluded: tuple[str, ...] = ()
 
 
-def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None = None) -> Query:
+def parse(
+    text: str,
+    filters: Mapping[str, str] | None = None,
+    path: str | None = None,
+    fields: Fields = NO_FIELDS,
+) -> Query:
     """Parse a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
 
     The words of phrases are also terms. A query of punctuation alone has no terms, and finds nothing.
+    `fields` has the fields that the operators can name.
     """
     if not text or text.isspace():
         raise EmptyQuery("the query is empty", fix="Use a few words, such as 'retry backoff'.")
@@ -168,24 +87,49 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
         raise _too_broad("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
     if path is not None and len(path) > MAX_PATH:
         raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
-    parts = _parse_marks(text) if _MARK.search(text) else _ParsedText(text)
+    operators = parse_operators(text, fields) or Operators(text)
+    parts = _parse_words(operators)
     terms = weigh(TOKEN.findall(parts.text))
-    if not terms and parts.excluded:
+    condition, selects_all, notes = operators.condition, operators.is_boolean, operators.notes
+    if condition is not None and not (selects_all or operators.expansions) and STOP_WORDS.issuperset(terms):
+        if operators.selects:
+            selects_all, terms = True, weigh(TOKEN.findall(operators.ranking))
+        else:
+            condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
+            parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+    elif not terms and parts.excluded and condition is None:
         # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
-        parts = _ParsedText(text)
-        terms = weigh(TOKEN.findall(text))
-    if len(parts.phrases) > MAX_PHRASES:
-        raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
-    if (count := len(terms) + len(parts.excluded)) > MAX_TERMS:
+        parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+    leaves = list(list_leaves(condition))
+    distinct = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
+    if len(distinct) > MAX_PHRASES:
+        raise _too_broad("phrases", len(distinct), MAX_PHRASES, "Put fewer phrases in quotes.")
+    words = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
+    if (count := len(words | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
         raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
+    scored: tuple[tuple[str, ...], ...] = ()
+    if is_mixed := bool(parts.phrases) and _has_unmarked_terms(operators.text):
+        scored = tuple(filter(can_be_scored, parts.phrases))
+    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored)
     return Query(
         terms,
         parts.excluded,
-        parts.phrases,
+        phrases,
         dict(filters or {}),
         path,
-        phrases_first=bool(parts.phrases) and _has_unmarked_terms(text),
+        phrases_first=is_mixed and bool(phrases),
+        scored_phrases=scored,
+        condition=condition,
+        expansions=operators.expansions,
+        selects_all=selects_all,
+        notes=notes,
     )
+
+
+def _parse_words(operators: Operators) -> _ParsedText:
+    """Parse the phrases and exclusions in the text that operators leave."""
+    text = operators.text
+    return _parse_marks(text) if not operators.is_boolean and _MARK.search(text) else _ParsedText(text)
 
 
 def _has_unmarked_terms(text: str) -> bool:
@@ -229,7 +173,7 @@ def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
         return None
     raise QueryTooBroad(
         "a phrase cannot be excluded, only a word",
-        fix="Put the dash before one word, such as -draft, or leave it out.",
+        fix='Put the dash before one word, such as -draft, or write NOT: deployment NOT "blue green".',
     )
 
 

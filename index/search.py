@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from index.cursors import StaleCursor, stale_cursor
 from index.hints import Hint, explain_empty, suggest_queries
-from index.port import GenerationGone, NotIndexed, Query, Results
+from index.operators import NO_FIELDS, Fields
+from index.port import GenerationGone, NotIndexed, Query, QueryTooBroad, Results
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import is_listable
 from workspace.errors import WorkspaceError
@@ -35,13 +36,14 @@ _ATTEMPTS = 2
 
 
 class SearchRequest(NamedTuple):
-    """A search: the query text, the parsed query, and the range of results.
+    """A search: the query text, the parsed query, its fields, and the range of results.
 
     `generation` is the required generation of the index; None for the first page.
     """
 
     text: str
     query: Query
+    fields: Fields
     offset: int
     limit: int
     generation: str | None
@@ -102,7 +104,7 @@ def search_commit(
 def _search(
     live: LiveIndex, request: SearchRequest, followed: FollowResult, progress: Progress | None
 ) -> Results:
-    query, offset, limit, generation = request[1:]
+    query, _, offset, limit, generation = request[1:]
     try:
         try:
             _check_filter_values(query, lambda: live.values(followed.state))
@@ -121,11 +123,15 @@ def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping
 
 
 def _with_hint(target: SearchTarget, request: SearchRequest, results: Results) -> Hint | None:
-    return explain(target, request.text, request.query, results.generation)
+    return explain(target, request.text, request.query, results.generation, request.fields)
 
 
 UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
 """The hint if the documents changed at each attempt to explain an empty result."""
+
+
+TOO_SLOW = Hint("0 results found: the operators of the query exclude everything. Leave some out.", {})
+"""The hint if a search without a part of the query takes too long."""
 
 
 class SearchTarget(Protocol):
@@ -141,17 +147,21 @@ class SearchTarget(Protocol):
         """Return the text of a section without its heading."""
 
 
-def explain(target: SearchTarget, text: str, query: Query, generation: str) -> Hint | None:
+def explain(
+    target: SearchTarget, text: str, query: Query, generation: str, fields: Fields = NO_FIELDS
+) -> Hint | None:
     """Return a hint on why a query, parsed from `text`, finds nothing; None if its index was replaced."""
 
     def search(other: Query, limit: int) -> list[SectionRecord]:
         return [scored.record for scored in target.search(other, 0, limit, generation).hits]
 
     def suggest() -> tuple[str, ...]:
-        return suggest_queries(text, query, search, target.similar, target.text)
+        return suggest_queries(text, query, search, target.similar, target.text, fields)
 
     try:
         return explain_empty(query, search, suggest)
+    except QueryTooBroad:  # another query took too long
+        return TOO_SLOW
     except (GenerationGone, NotIndexed, IndexDamaged):
         return None
 

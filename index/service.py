@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, Query, ScoredSection
+    from index.port import Progress, ScoredSection
     from index.status import Status
     from index.storage.metadata import Metadata
     from workspace.snapshot.snapshot import Snapshot
@@ -48,7 +48,8 @@ class SearchPage:
 
     `stale` means that the branch has newer commits that another writer is still indexing. `unreadable`
     has the documents of the commit that were left out because Git could not read them. `partial` means that
-    not every section with the words of a quoted phrase was checked for the phrase.
+    not every section with the words of a quoted phrase was checked for the phrase. `notes` report incorrect
+    operators of the query, which were searched as words. `terms` are the index terms of the search.
     """
 
     hits: tuple[Hit, ...]
@@ -58,6 +59,8 @@ class SearchPage:
     stale: bool = False
     unreadable: tuple[str, ...] = ()
     partial: bool = False
+    notes: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
 
 
 class SearchIndex:
@@ -106,24 +109,33 @@ class SearchIndex:
         the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
         """
         from index.cursors import read_cursor, search_digest, write_cursor
+        from index.operators import Fields
         from index.query import parse
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
-        parsed = parse(query, filters or {}, path)
+        snapshot = self._workspace.at(ref) if ref and not ref.isspace() else None
+        if snapshot is None:
+            fields = Fields(self.keys, lambda key: self._has_dates(key, progress))
+        else:
+            fields = Fields(
+                lambda: snapshot.config.taxonomy_keys,
+                lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
+            )
+        parsed = parse(query, filters or {}, path, fields)
         search = search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search=search)
-        request = SearchRequest(query, parsed, offset, limit, generation)
-        if ref is None or not ref.strip():
+        request = SearchRequest(query, parsed, fields, offset, limit, generation)
+        if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
         else:
-            snapshot = self._workspace.at(ref)
             results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
+        terms = (*parsed.terms, *results.expanded)
         return SearchPage(
-            hits=self._hits(results.hits, parsed),
+            hits=self._hits(results.hits, terms),
             next_cursor=write_cursor(
                 load_user_key(), generation=results.generation, search=search, offset=end
             )
@@ -134,7 +146,14 @@ class SearchIndex:
             stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
             partial=results.partial,
+            notes=parsed.notes,
+            terms=terms,
         )
+
+    def _has_dates(self, key: str, progress: Progress | None) -> bool:
+        """Return True if a document of the branch has a date for a key in its front matter."""
+        self._live.follow(progress)
+        return self._live.engine.has_dates(key)
 
     def warm(self) -> None:
         """Import the search modules and open the existing index, so that the first search is fast.
@@ -216,11 +235,11 @@ class SearchIndex:
         """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
-    def _hits(self, sections: Iterable[ScoredSection], query: Query) -> tuple[Hit, ...]:
+    def _hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 
-        display_text, matcher = self._live.texts.display_text, Matcher(query.terms)
+        display_text, matcher = self._live.texts.display_text, Matcher(terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),

@@ -1,20 +1,19 @@
 """Snippets: the excerpt of a section that best shows why it was found, in its own words and case.
 
-`DisplayText` is the text of a section as hits show it, prepared once for all queries. `Texts` caches what it
-reads from Git, because neighbouring queries show sections of the same pages. A blob's id decides its bytes,
-so that a cached text cannot become wrong.
+`Texts` caches the blobs that it reads from Git, because neighbouring queries show sections of the same pages.
+A blob's id decides its bytes, so that a cached blob cannot become wrong. The display texts
+of sections are not cached: most queries find sections that no earlier query found, and a text is prepared in
+microseconds.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from index.fences import Fence, Fences
+from index.fences import Fence, find_fences
 from index.matches import Matcher, Searchable
 from index.ranking.cache import array_bytes
 from workspace.git.repository import DamagedRepository
@@ -32,32 +31,12 @@ _HIDDEN = re.compile(
 )
 
 
-class DisplayText:
-    """A section's text without its heading, and without comments and anchors, which a reader does not see.
+def make_display_text(text: str) -> str:
+    """Return a section's text without comments and anchors, which a reader does not see.
 
-    Only the first two million characters of a text are used.
+    Only the first two million characters are used.
     """
-
-    def __init__(self, text: str) -> None:
-        self.text = _display_text(text[:_MAX_CHARACTERS])
-
-    @cached_property
-    def searchable(self) -> Searchable:
-        """The text, prepared for matchers."""
-        return Searchable(self.text)
-
-    @cached_property
-    def fences(self) -> Fences:
-        """The code fences of the text."""
-        return Fences(self.text)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory of the text and its searchable form, without the fences."""
-        return sys.getsizeof(self.text) + 2 * len(self.text.encode("utf-8", "surrogatepass"))
-
-
-def _display_text(text: str) -> str:
+    text = text[:_MAX_CHARACTERS]
     if ("{" in text and "#" in text) or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()
@@ -77,29 +56,25 @@ _VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
-def cut_snippet(shown: DisplayText, matcher: Matcher) -> str:
-    """Return the part of a section's text with the most different query terms, then the most occurrences.
+def cut_snippet(text: str, matcher: Matcher) -> str:
+    """Return the part of a display text with the most different query terms, then the most occurrences.
 
     `matcher` finds the terms in all hits of one query. In a long text, only the first block of 100,000
     characters that contains a term is searched, with windows at its first 2,000 matching words. A text that
     is no longer than a snippet is returned in full. If a window begins or ends inside a code fence, the
     fence's opening or closing mark is added, so that it is still rendered as code.
     """
-    text = shown.text
     if len(text) <= LENGTH:
-        fences = shown.fences.find_between(0, len(text))
+        fences = find_fences(text, 0, len(text))
         return _mark_cuts(text, 0, len(text), fences) if fences else _BLANK_LINES.sub("\n", text)
-    match = _find_match(shown, matcher)
-    fences = shown.fences.find_between(max(0, match - _LEAD), match + LENGTH)
+    match = _find_match(text, matcher)
+    fences = find_fences(text, max(0, match - _LEAD), match + LENGTH)
     start = _move_out_of_marks(text, _find_start(text, match, fences), fences)
     return _mark_cuts(text, start, _find_end(text, start), fences)
 
 
-def _find_match(shown: DisplayText, matcher: Matcher) -> int:
+def _find_match(text: str, matcher: Matcher) -> int:
     """Return the offset of the first word of the best window; 0 without a match."""
-    text = shown.text
-    if len(text) <= _BLOCK:
-        return _find_best_window(*matcher.words(shown.searchable))
     for start in range(0, len(text), _BLOCK):
         words = matcher.words(Searchable(text[start : start + _BLOCK]))
         if words[0]:
@@ -211,9 +186,6 @@ def _add_opening_line(code: str, fence: Fence) -> str:
 BLOB_CACHE_SIZE = 16_000_000
 """Bytes of cached blobs; the least recently used are dropped first."""
 
-TEXT_CACHE_SIZE = 8_000_000
-"""Bytes of cached display texts."""
-
 
 class Texts:
     """A cache of the texts of sections. Safe to use from threads.
@@ -224,7 +196,6 @@ class Texts:
     def __init__(self, read: Callable[[str], bytes], cache_size: int = BLOB_CACHE_SIZE) -> None:
         self._read = read
         self._blobs: LRUCache[str, memoryview] = LRUCache(cache_size, array_bytes)
-        self._shown: LRUCache[tuple[str, int, int], DisplayText] = LRUCache(TEXT_CACHE_SIZE, array_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: SectionRecord) -> bytes:
@@ -234,12 +205,9 @@ class Texts:
         except DamagedRepository:
             return b""
 
-    def display_text(self, record: SectionRecord) -> DisplayText:
+    def display_text(self, record: SectionRecord) -> str:
         """Return the text of a section as hits show it; invalid UTF-8 becomes U+FFFD."""
-        try:
-            return self._shown.get((record.blob, record.start, record.end), self._make_display_text, record)
-        except DamagedRepository:
-            return DisplayText("")
+        return make_display_text(str(self.read(record), "utf-8", "replace"))
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""
@@ -255,6 +223,3 @@ class Texts:
         if record.start == record.heading_start:
             return body
         return self.data(record.blob, record.start, record.heading_start) + body
-
-    def _make_display_text(self, record: SectionRecord) -> DisplayText:
-        return DisplayText(str(self._read_section(record), "utf-8", "replace"))

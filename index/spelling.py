@@ -83,7 +83,7 @@ def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[s
     """Return at most `limit` terms that a folded word may mean, as `index.port.Engine` defines."""
     if not is_word(word):
         return ()
-    edits = _find_distances(statistics, word)
+    edits = _find_distances(statistics, word, max_edits(word))
     for nearest in sorted(set(edits.values())):
         counts = {term: _count_sections(statistics, term) for term in edits if edits[term] == nearest}
         if live := [term for term, count in counts.items() if count]:
@@ -91,12 +91,23 @@ def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[s
     return ()
 
 
-def _find_distances(statistics: Statistics, word: str) -> dict[str, int]:
+def find_terms_within(statistics: Statistics, word: str, edits: int, field: str = TEXT) -> tuple[str, ...]:
+    """Return the term of a folded word, and a field's terms at most so many edits away, sorted.
+
+    Terms two edits away begin with the word's first two letters. A term may be in no segment.
+    """
+    found = _find_distances(statistics, word, edits, field) if is_word(word) else {}
+    return tuple(sorted({stem(word), *(term for term, distance in found.items() if distance <= edits)}))
+
+
+def _find_distances(
+    statistics: Statistics, word: str, max_distance: int, field: str = TEXT
+) -> dict[str, int]:
     """Return the number of edits to each term that is near enough. A term may be in no segment."""
-    own, max_distance = stem(word), max_edits(word)
+    own = stem(word)
     near = stems_of_edits(word)
     same_prefix = {
-        term for part in statistics.parts for term in part.segment.terms_from(TEXT, own[:PREFIX_LENGTH])
+        term for part in statistics.parts for term in part.segment.terms_from(field, own[:PREFIX_LENGTH])
     }
     candidates = [term for term in same_prefix if abs(len(term) - len(own)) <= max_distance]
     distances = {

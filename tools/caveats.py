@@ -78,7 +78,8 @@ def search_caveats(page: SearchPage) -> Data:
     """Return the fields that report an incomplete search; empty if it is complete.
 
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
-    search for a quoted phrase stopped early. The answer's `commit` is that of the index.
+    search for a quoted phrase stopped early. `query_notes`: parts of the query that are no correct operators.
+    The answer's `commit` is that of the index.
     """
     data: Data = {}
     if page.stale:
@@ -88,4 +89,6 @@ def search_caveats(page: SearchPage) -> Data:
         data["unreadable_total"] = len(page.unreadable)
     if page.partial:
         data["partial"] = True
+    if page.notes:
+        data["query_notes"] = list(page.notes)
     return data

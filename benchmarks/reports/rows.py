@@ -11,6 +11,12 @@ Results = Mapping[str, Any]
 Value = Callable[[Results], float]
 """Reads a value from results; raises KeyError if it was not measured."""
 
+Limits = tuple[float | None, float | None]
+"""Limits for small and for large."""
+
+NO_LIMITS: Limits = (None, None)
+SERVERS = ("stdio", "stateless", "http")
+
 
 class Row(NamedTuple):
     """One line. `limits` are for small and for large; a limit in time grows with its yardstick."""
@@ -18,7 +24,7 @@ class Row(NamedTuple):
     name: str
     unit: str
     value: Value
-    limits: tuple[float | None, float | None] = (None, None)
+    limits: Limits = NO_LIMITS
     yardstick: Yardstick | None = None
     fts5: Value | None = None
     tantivy: Value | None = None
@@ -52,6 +58,38 @@ def _not_first(kind: str) -> Value:
     return lambda results: 100 * (count(results) - first(results)) / count(results)
 
 
+def _first_query_rows(
+    label: str, name: str, p50: Limits = NO_LIMITS, p95: Limits = NO_LIMITS
+) -> tuple[Row, ...]:
+    """Return the rows of the first runs of queries, and the row of their second runs."""
+    bare = (lambda key: at("asks", "bare", "first", key)) if name in SERVERS else (lambda key: None)
+    return (
+        Row(
+            f"{label}, first ask, p50",
+            "ms",
+            at("asks", name, "first", "p50_ms"),
+            p50,
+            Yardstick.CALL,
+            bare=bare("p50_ms"),
+        ),
+        Row(
+            f"{label}, first ask, p95",
+            "ms",
+            at("asks", name, "first", "p95_ms"),
+            p95,
+            Yardstick.CALL,
+            bare=bare("p95_ms"),
+        ),
+        Row(f"{label}, first ask, p99", "ms", at("asks", name, "first", "p99_ms"), bare=bare("p99_ms")),
+        Row(f"{label}, second ask, p50", "ms", at("asks", name, "second", "p50_ms")),
+    )
+
+
+def _http_overhead(results: Results) -> float:
+    times = results["asks"]
+    return float(times["http"]["first"]["p50_ms"] - times["stdio"]["first"]["p50_ms"])
+
+
 def _again(results: Results) -> float:
     built = results["artifact"]
     return float(built["again_s"] / max(1.0, built["full_s"] / 10))
@@ -61,7 +99,7 @@ _BEST = at("queries", "best", "p50_ms")
 
 QUERIES = (
     Row(
-        "ten best by OR, p50",
+        "ten best by OR, warm, p50",
         "ms",
         _BEST,
         (0.10, 0.25),
@@ -70,7 +108,7 @@ QUERIES = (
         tantivy=at("tantivy", "query", "p50_ms"),
     ),
     Row(
-        "ten best by OR, p95",
+        "ten best by OR, warm, p95",
         "ms",
         at("queries", "best", "p95_ms"),
         (0.25, 0.8),
@@ -89,8 +127,6 @@ QUERIES = (
     ),
     Row("  of it, the query", "ms", at("queries", "first_ms")),
     Row("  imports before it", "ms", at("queries", "import_ms")),
-    Row("whole answer with snippets, p50", "ms", at("queries", "whole", "p50_ms")),
-    Row("whole answer with snippets, p95", "ms", at("queries", "whole", "p95_ms")),
 )
 
 BUILDING = (
@@ -199,22 +235,17 @@ SHORTCUTS = (
     Row("  without the linewise reader of links", "x", _without("linewise", "edit_ms")),
 )
 
+FIRST_QUERIES = (
+    *_first_query_rows("whole answer in the process", "questions", (1.2, 1.8)),
+    Row("  its processor time, first ask, p50", "ms", at("asks", "questions", "processor", "p50_ms")),
+    *_first_query_rows("quoted phrase in the process", "phrases"),
+    *_first_query_rows("search_docs over stdio", "stdio", (2.5, 3.5), (6.0, 8.0)),
+    *_first_query_rows("the same without a handshake", "stateless", (2.5, 3.5), (6.0, 8.0)),
+    *_first_query_rows("search_docs over HTTP", "http"),
+    Row("p50 over HTTP, more than over stdio", "ms", _http_overhead, (2.0, 2.0), Yardstick.CALL),
+)
+
 SERVING = (
-    Row(
-        "search_docs over stdio, p50",
-        "ms",
-        at("trips", "search", "p50_ms"),
-        (1.0, 1.5),
-        Yardstick.TRIP,
-    ),
-    Row("search_docs over stdio, p95", "ms", at("trips", "search", "p95_ms")),
-    Row(
-        "the same without a handshake, p50",
-        "ms",
-        at("trips", "stateless_search", "p50_ms"),
-        (1.0, 1.5),
-        Yardstick.TRIP,
-    ),
     Row("ping over stdio, p50", "ms", at("trips", "ping", "p50_ms"), bare=at("trips", "bare_ping", "p50_ms")),
     Row("peak memory while serving", "MB", at("serving", "peak_mb"), (100.0, 200.0)),
     Row(
@@ -262,6 +293,7 @@ FINDING = (
 GROUPS = {
     "Finding": FINDING,
     "Queries": (*QUERIES, *ADVERSARIAL),
+    "First asks": FIRST_QUERIES,
     "Building": BUILDING,
     "Following": FOLLOWING,
     "Links": LINKING,

@@ -1,6 +1,6 @@
-"""Speed of the machine, measured by SQLite FTS5 and a bare round trip, by which time limits are scaled.
+"""Speed of the machine, measured by SQLite FTS5 and a bare server, by which time limits are scaled.
 
-The limits were set on a reference machine. If FTS5 or the round trip takes longer in this run, a limit
+The limits were set on a reference machine. If FTS5 or the bare server takes longer in this run, a limit
 grows by the same factor; if they take less, it does not change. Limits on ratios, memory and sizes never
 grow.
 """
@@ -21,6 +21,7 @@ class Yardstick(StrEnum):
     BUILD = "FTS5's build"
     BOTH = "both (their geometric mean)"
     TRIP = "a bare round trip"
+    CALL = "a bare server's call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Class:
 SMALL = Class("small", 7_000_000, 14_259, build_s=0.25, query_ms=2.5)
 LARGE = Class("large", 60_000_000, 158_042, build_s=2.6, query_ms=33.0)
 TRIP_MS = 0.43
+CALL_MS = 0.7
 
 _ALIKE = 0.1
 
@@ -75,4 +77,6 @@ def times(results: Mapping[str, Any]) -> dict[Yardstick, float]:
         }
     if "trips" in results:
         found[Yardstick.TRIP] = results["trips"]["bare_ping"]["p50_ms"] / TRIP_MS
+    if "asks" in results:
+        found[Yardstick.CALL] = results["asks"]["bare"]["first"]["p50_ms"] / CALL_MS
     return found

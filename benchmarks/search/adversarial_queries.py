@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import seconds
-from index.query import EmptyQuery, QueryTooBroad
+from index.port import QueryTooBroad
+from index.query import EmptyQuery
 from index.service import SearchIndex
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from workspace.workspace import Workspace

@@ -41,7 +41,7 @@ def best_of(search: SearchIndex) -> Callable[[str], Found]:
 def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
     """Measure imports, opening and the query `first` in milliseconds; return the lists of all queries.
 
-    With `warm`, also measure warm queries: the ten best alone, and whole answers with snippets.
+    With `warm`, also measure the ten best of warm queries.
     """
     imported = seconds(lambda: [import_module(name) for name in ENGINE])
     from index.service import SearchIndex
@@ -59,5 +59,4 @@ def measure(repository: str, queries: list[str], first: int = 0, warm: bool = Tr
     }
     if warm:
         result["best"] = spread(warm_seconds(best, queries))
-        result["whole"] = spread(warm_seconds(search.search, queries))
     return result

@@ -1,4 +1,4 @@
-"""A minimal MCP server with one tool, for comparison of start times."""
+"""A minimal MCP server with one tool, for comparison of start and call times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
 
 
 async def list_tools(
@@ -19,9 +26,14 @@ async def list_tools(
     return ListToolsResult(tools=[Tool.model_validate(tool)])
 
 
+async def call_tool(context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+    """Return one word."""
+    return CallToolResult(content=[TextContent(type="text", text="nothing")])
+
+
 async def serve() -> None:
     """Run until standard input ends."""
-    server: Server[Any] = Server("bare", version="1", on_list_tools=list_tools)
+    server: Server[Any] = Server("bare", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 

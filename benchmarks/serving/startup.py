@@ -1,4 +1,4 @@
-"""The first `tools/list` over stdio, alternating with a minimal server, and round trips after it."""
+"""The first `tools/list` over stdio, alternating with a minimal server, and pings after it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.serving.stdio import ENVELOPE, Peer
-from benchmarks.timing import ROUNDS, seconds, shortest, spread
+from benchmarks.serving.stdio import Peer
+from benchmarks.timing import ROUNDS, seconds, spread
 from index.service import SearchIndex
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
@@ -83,39 +82,21 @@ def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -
     }
 
 
-def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Measure a ping of each server, and searches of ours with and without a handshake.
-
-    The measurements alternate, so that a slow period of the machine affects all of them.
-    """
-    bare_pings, pings, searches, stateless = [], [], [], []
-    with (
-        Peer(BARE, home) as bare,
-        Peer(serve(repository), home) as ours,
-        Peer(serve(repository), home) as other,
-    ):
+def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
+    """Measure pings of a minimal server and of ours, alternately."""
+    bare_pings, pings = [], []
+    with Peer(BARE, home) as bare, Peer(serve(repository), home) as ours:
         bare.initialize()
         ours.initialize()
         ours.request("tools/list")
-        other.request("tools/list", {"_meta": ENVELOPE})
-        for query in queries:
-            _search(ours, query)
-            _search(other, query, _meta=ENVELOPE)
         for _ in range(ROUNDS):
             bare_pings += _pings(bare)
-            searches.append([seconds(partial(_search, ours, query)) for query in queries])
             pings += _pings(ours)
-            stateless.append([seconds(partial(_search, other, query, _meta=ENVELOPE)) for query in queries])
-    return {
-        "ping": spread(pings),
-        "bare_ping": spread(bare_pings),
-        "search": spread(shortest(searches)),
-        "stateless_search": spread(shortest(stateless)),
-    }
+    return {"ping": spread(pings), "bare_ping": spread(bare_pings)}
 
 
-def _search(peer: Peer, query: str, **fields: object) -> None:
-    peer.request("tools/call", {"name": "search_docs", "arguments": {"query": query}, **fields})
+def _search(peer: Peer, query: str) -> None:
+    peer.request("tools/call", {"name": "search_docs", "arguments": {"query": query}})
 
 
 def _pings(peer: Peer) -> list[float]:

@@ -1,4 +1,4 @@
-"""Shell completion of addresses, refs, proposals, types and toolsets.
+"""Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
 A shell calls this at every key press. So only the one document whose sections are completed is parsed,
 folders are listed one at a time, and imports are late. After an error there are no candidates: the command
@@ -7,7 +7,8 @@ itself reports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, ParamSpec
@@ -113,6 +114,59 @@ def complete_types(
 
     names = read_types(_open_workspace(context).snapshot())
     return (_candidate(name) for name in names if name.startswith(incomplete))
+
+
+@_limit_candidates
+def complete_query(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    """Yield the fields of a query, such as `type:`; after the colon the values of a key, or paths.
+
+    Values come from the metadata of the index, which may be older than the branch.
+    """
+    from index.operators import PATH, TAG, WORD_FIELDS
+
+    written = incomplete.lstrip("(")
+    before = incomplete[: len(incomplete) - len(written)]
+    name, colon, value = written.partition(":")
+    if colon and name == PATH:
+        snapshot = _open_workspace(context).at(context.params.get("ref"))
+        folder = value[: value.rfind("/") + 1]
+        for entry in _list_names(snapshot, folder.strip("/"), value[len(folder) :]):
+            yield _candidate(f"{before}{name}:{folder}{entry}", type=PARTIAL)
+        return
+    values = _read_values(context)
+    if not colon:
+        for field in (*WORD_FIELDS, PATH, TAG, *values):
+            if field.startswith(written):
+                yield _candidate(f"{before}{field}:", type=PARTIAL)
+        return
+    key = "tags" if name == TAG and TAG not in values else name
+    for known in values.get(key, ()):
+        if known.startswith(value.removeprefix('"')) and '"' not in known:
+            quoted = f'"{known}"' if _NEEDS_QUOTES.search(known) or value.startswith('"') else known
+            yield _candidate(f"{before}{name}:{quoted}")
+
+
+_NEEDS_QUOTES = re.compile(r"[\s(),;*\u201c-\u201f\u00ab\u00bb]|^[\[<>:]|^//")
+"""A value with such characters is one value only in quotes."""
+
+
+def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
+    """Return the values of each key of the taxonomy, from the metadata of the index or of an artifact."""
+    from docyard.open_workspace import find_folder
+    from index.service import SearchIndex
+
+    if (folder := context.params.get("artifact")) is not None:
+        from index.artifacts.artifact import open_artifact
+
+        metadata = open_artifact(find_folder(folder)).metadata
+        return {key: facet.listed for key, facet in metadata.taxonomy.items()}
+    workspace = _open_workspace(context)
+    index_metadata = SearchIndex(workspace).metadata()
+    taxonomy = index_metadata.taxonomy if index_metadata is not None else {}
+    keys = workspace.at(context.params.get("ref")).config.taxonomy_keys
+    return {key: taxonomy[key].listed if key in taxonomy else () for key in keys}
 
 
 @_limit_candidates

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from index.artifacts.build import ArtifactBuild
-    from index.artifacts.contents import Contents, Selection
+    from index.artifacts.contents import ContentFilter, Contents
     from workspace.globs import Glob
 
 
@@ -104,13 +104,13 @@ def _read_contents(
     source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: of a commit in a repository, else its files."""
-    from index.artifacts.contents import Selection, contents_of_commit, contents_of_folder
+    from index.artifacts.contents import ContentFilter, contents_of_commit, contents_of_folder
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
     from workspace.workspace import Workspace
 
-    choice = Selection("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
+    choice = ContentFilter("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
     try:
         git = GitReader(source)
     except NotARepository:
@@ -130,7 +130,7 @@ def _read_contents(
     return contents
 
 
-def _list_uncommitted(paths: tuple[str, ...], contents: Contents, choice: Selection) -> list[str]:
+def _list_uncommitted(paths: tuple[str, ...], contents: Contents, choice: ContentFilter) -> list[str]:
     config = contents.config
     return [path for path in paths if config.is_document(path) and choice.includes(path, config.root)]
 

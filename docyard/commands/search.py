@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command(name="search", short_help="Search the committed documents.")
-@click.argument("terms", metavar="QUERY...", nargs=-1, required=True)
+@click.argument(
+    "terms", metavar="QUERY...", nargs=-1, required=True, shell_complete=completion.complete_query
+)
 @options.repository
 @options.branch
 @options.artifact
@@ -66,6 +68,8 @@ def command(
     Example:
         docyard search rate limit errors --type api_spec --filter language=go
         docyard search 'retry "exponential backoff" -draft'
+        docyard search 'title:retry AND (auth* OR tag:security) NOT legacy'
+        docyard search 'timeout updated:>=2026-01'
         docyard search retries --ref v1.2
         docyard search retries --index site-index
     """
@@ -87,6 +91,7 @@ def command(
                 "stale": page.stale,
                 "unreadable": page.unreadable,
                 "partial": page.partial,
+                "query_notes": page.notes,
             }
         )
     elif page.hits:
@@ -99,10 +104,12 @@ def command(
 
         for line in _format_hint(page.hint):
             click.echo(escape_invisible(line), err=True)
+    for note in () if as_json else page.notes:
+        click.echo(f"Note: {note}.", err=True)
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.partial:
-        click.echo("The phrase was searched only in the 500 best sections with its words.", err=True)
+        click.echo("A phrase was searched only in the best sections with its words, 500 at most.", err=True)
     if not as_json and page.unreadable:
         click.echo(
             "Git cannot read every document: `docyard doctor` lists those that are left out.", err=True

@@ -12,6 +12,7 @@ words.py      tokens: which characters make words, and which join words into one
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -38,6 +39,7 @@ __all__ = [
     "expand_raw",
     "split_raw_tokens",
     "strip_markup",
+    "title_terms",
     "weigh",
     "weigh_section_terms",
 ]
@@ -72,11 +74,23 @@ def count_heading_terms(text: str) -> dict[str, int]:
     return dict(Counter(_count_terms(_bytes(text))))
 
 
+@lru_cache(maxsize=8_192)
+def title_terms(title: str) -> tuple[str, ...]:
+    """Return the distinct terms of a document's title, without stop words if there are other words."""
+    tokens = TOKEN.findall(normalize(title[:HEADING_ABOVE]))
+    terms = tuple(dict.fromkeys([term for token in tokens for term in expand(token)]))
+    return tuple([term for term in terms if term not in STOP_WORDS]) or terms
+
+
+_HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
+
+
 def weigh(tokens: Iterable[str]) -> dict[str, int]:
     """Return the terms of a query's tokens with their weights, without stop words if there are other words.
 
     A full name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
-    would rank below sections about groups and APIs.
+    would rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
+    name: its full form and its parts weigh the same, because many texts write it with a space.
     """
     weights: dict[str, int] = {}
     get = weights.get
@@ -84,7 +98,7 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
         terms = expand(token)
         for term in terms:
             weights[term] = get(term, 0) + 1
-        if len(terms) > 1 and is_name(token):
+        if len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token):
             weights[terms[0]] += len(terms) - 1
     return {term: weight for term, weight in weights.items() if term not in STOP_WORDS} or weights
 
@@ -95,6 +109,8 @@ def expand(token: str) -> tuple[str, ...]:
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalnum():
+        return expand_token(token)
     tokens = TOKEN.findall(normalize(token))
     return tuple(dict.fromkeys(term for part in tokens for term in expand_token(part)))
 

@@ -44,6 +44,7 @@ JOINT = re.compile(
 letter, and before the last of several capitals, except in plurals such as `APIs`."""
 
 _MARKED = re.compile(r"[_.'+#-]")
+_WORD_JOINER = re.compile("[/@:]")  # joins the words of a name, as in `TOKEN`
 
 
 def expand_raw(raw: bytes) -> list[str]:
@@ -87,8 +88,8 @@ def _expand_run(spaceless: str, other: str) -> Iterator[str]:
 
 
 def _expand_name(name: str) -> list[str]:
-    words = WORD.findall(name)
-    if len(words) == 1:
+    words = WORD.findall(name) if _WORD_JOINER.search(name) else []
+    if len(words) <= 1:
         return _expand_word(name)
     terms = [fold(name)[:MAX_TOKEN]]
     for word in words:
@@ -101,6 +102,8 @@ def _expand_word(word: str) -> list[str]:
     full_word = fold(word)
     if full_word in STOP_WORDS:
         return [full_word]
+    if word.isalnum() and word.isascii() and word[1:].islower():  # most words: there is no joint
+        return [stem(full_word[:MAX_TOKEN])]
     if full_word.endswith("'s"):
         word, full_word = word[:-2], full_word[:-2]
     is_plain = _MARKED.search(full_word) is None
@@ -108,7 +111,7 @@ def _expand_word(word: str) -> list[str]:
     parts = [part for part in map(fold, JOINT.split(word)) if part]
     if not parts or (is_plain and len(parts) == 1):
         return [term][: len(parts)]
-    return [term, *(stem(part[:MAX_TOKEN]) for part in parts if part not in STOP_WORDS)]
+    return [term, *stem_all([part[:MAX_TOKEN] for part in parts if part not in STOP_WORDS])]
 
 
 # Matches a line that is one token, as the group, or any other line, without a group.

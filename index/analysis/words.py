@@ -59,7 +59,8 @@ MARKS = re.compile(rf"[{_ACCENTS}{_POINTS}\u0640]++")
 """Marks on letters of decomposed text that people often omit in queries."""
 
 # Soft hyphens and joiners are invisible; a zero-width space separates words.
-_INVISIBLE = {0x00AD: None, 0x200B: " ", 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
+_INVISIBLE = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
+_ZERO_WIDTH_SPACE = "\u200b"
 
 # Normalization sorts the marks on a letter in quadratic time, so their number is limited (UAX #15 §13).
 _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
@@ -81,7 +82,8 @@ def normalize(text: str) -> str:
     """Return text in NFKC, without invisible characters."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text.translate(_INVISIBLE)))
+    visible = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", visible))
 
 
 def fold(word: str) -> str:

@@ -39,7 +39,7 @@ class UnreadableFolder(WorkspaceError):
     code: ClassVar[str] = "UNREADABLE_FOLDER"
 
 
-class Selection(NamedTuple):
+class ContentFilter(NamedTuple):
     """A selection of documents: those below a folder that match `include`, if any, and not `exclude`."""
 
     below: str = ""
@@ -87,7 +87,7 @@ class Tree(NamedTuple):
     trees: Mapping[str, bytes]
 
 
-def contents_of_commit(git: GitReader, commit: str, name: str, selection: Selection) -> Contents:
+def contents_of_commit(git: GitReader, commit: str, name: str, selection: ContentFilter) -> Contents:
     """Return the selected documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
     snapshot = Snapshot(git, commit)
     root = snapshot.config.root
@@ -114,7 +114,7 @@ def contents_of_commit(git: GitReader, commit: str, name: str, selection: Select
     return _check_contents(contents)
 
 
-def contents_of_folder(folder: Path, selection: Selection) -> Contents:
+def contents_of_folder(folder: Path, selection: ContentFilter) -> Contents:
     """Return the selected files of a folder: regular files, in folders whose names do not begin with a dot.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.

@@ -21,7 +21,7 @@ from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, split_raw_
 from index.building.vocabulary import LIMIT, Numbers, Vocabulary, shared_vocabulary
 from index.page import IndexedDocument
 from index.segments.arrays import encode, ranges
-from index.segments.segment import PostingLists
+from index.segments.segment import DATE, HEADING, TITLE, PostingLists
 
 Packed = NDArray[np.uint64]
 CAPACITY = 1 << 28
@@ -94,7 +94,7 @@ MAX_PORTION = 4_000_000
 headings would take a gigabyte."""
 
 
-class _Headings(NamedTuple):
+class Headings(NamedTuple):
     """The terms of m headings, and the headings of n sections.
 
     Heading h has `sizes[h]` terms from `starts[h]` on. Section s has the own heading `own[s]`, and the
@@ -120,6 +120,7 @@ class Batch:
         self._headings: Numbers[str] = Numbers()
         # Each section's own heading, the headings above all sections, and how many of those each section has.
         self._own = array("I")
+        self._titles = array("I")
         self._above = array("I")
         self._depths = array("I")
         # Each value of a facet is a term of `_counts` sections, from `_firsts` on.
@@ -135,16 +136,17 @@ class Batch:
     def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
         headings, above = self._headings, self._headings_above(page)
+        title = headings[page.title[:HEADING_ABOVE]]
         for section in page.by_key:
             self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
+            self._titles.append(title)
             self._above.extend(above[section.position])
             self._depths.append(len(above[section.position]))
         self.size += len(page.data)
 
-    def text_postings(self) -> Iterator[Packed]:
+    def text_postings(self, headings: Headings) -> Iterator[Packed]:
         """Yield the sorted postings of texts and headings; many sections come in several portions."""
-        headings = self._terms_of_headings()
         for first, last in self._portions(headings):
             yield add_up(
                 np.concatenate(
@@ -152,8 +154,26 @@ class Batch:
                 )
             )
 
+    def title_postings(self, headings: Headings) -> Iterator[Packed]:
+        """Yield the postings of the fields of titles and of headings, in several portions."""
+        for field, own in ((TITLE, _numbers(self._titles)), (HEADING, headings.own)):
+            terms = self._move_to_field(field, headings, own)
+            for first, last in self._portions(headings):
+                counts = headings.sizes[own[first:last]]
+                sections = np.repeat(np.arange(first, last, dtype=np.uint32), counts)
+                yield add_up(pack(terms[ranges(headings.starts[own[first:last]], counts)], sections, 1))
+
+    def _move_to_field(self, field: str, headings: Headings, used: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the terms of all headings as terms of a field; only those of the used headings are valid."""
+        used = np.unique(used)
+        positions = ranges(headings.starts[used], headings.sizes[used])
+        distinct, numbers = np.unique(headings.terms[positions], return_inverse=True)
+        terms = np.zeros(len(headings.terms), np.uint32)
+        terms[positions] = self._vocabulary.move_to_field(field, distinct)[numbers]
+        return terms
+
     def facet_postings(self) -> Packed:
-        """Return the postings of facets."""
+        """Return the postings of facets and dates."""
         counts = _count(self._counts)
         sections = ranges(_count(self._firsts), counts)
         return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
@@ -172,20 +192,22 @@ class Batch:
         return found
 
     def _add_facets(self, page: IndexedDocument) -> None:
-        for field, values in page.facets.items():
-            for value in dict.fromkeys(values):
-                self._values.append(self._vocabulary.term(field, value))
-                self._firsts.append(self.sections)
-                self._counts.append(len(page.sections))
+        values = [(field, value) for field, found in page.facets.items() for value in dict.fromkeys(found)]
+        values += [(DATE + key, day) for key, day in page.dates.items()]
+        for field, value in values:
+            self._values.append(self._vocabulary.term(field, value))
+            self._firsts.append(self.sections)
+            self._counts.append(len(page.sections))
 
-    def _terms_of_headings(self) -> _Headings:
+    def headings(self) -> Headings:
+        """Analyse the headings, and return their terms."""
         terms, owners = self._analyse([encode(heading) for heading in self._headings], stop_words=True)
         sizes = np.bincount(owners, minlength=len(self._headings))
         ends = np.concatenate(([0], np.cumsum(_count(self._depths))))
         starts = np.cumsum(sizes) - sizes
-        return _Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
+        return Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
 
-    def _portions(self, headings: _Headings) -> Iterator[tuple[int, int]]:
+    def _portions(self, headings: Headings) -> Iterator[tuple[int, int]]:
         """Yield ranges of sections of about AT_ONCE postings each, including those of the headings above."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
         found = np.fromiter(map(len, self._texts), np.int64, self.sections)
@@ -198,7 +220,7 @@ class Batch:
         sections += np.uint32(first)
         return pack(terms, sections, 1)
 
-    def _heading_postings(self, headings: _Headings, first: int, last: int) -> Packed:
+    def _heading_postings(self, headings: Headings, first: int, last: int) -> Packed:
         all_sections = np.arange(first, last, dtype=np.uint32)
         ends = headings.ends[first : last + 1]
         numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
@@ -283,10 +305,12 @@ class Inversion:
         if self._sections > CAPACITY:
             raise OverflowError(f"an inversion has {self._sections:,} sections (limit {CAPACITY:,})")
         lengths = np.zeros(batch.sections)
-        for words in batch.text_postings():
+        headings = batch.headings()
+        for words in batch.text_postings(headings):
             lengths += np.bincount(sections_of(words), weights_of(words), batch.sections)
             self._store(words, first)
-        self._store(batch.facet_postings(), first)
+        for postings in (*batch.title_postings(headings), batch.facet_postings()):
+            self._store(postings, first)
         self._lengths.append(lengths.astype(np.uint32))
 
     def _store(self, postings: Packed, first: int) -> None:

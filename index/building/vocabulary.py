@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from index.analysis import BREAK, STOP_WORDS
 from index.analysis.expansion import expand_raws
-from index.segments.arrays import encode, ranges
-from index.segments.segment import TEXT, term_name
+from index.segments.arrays import decode, encode, ranges
+from index.segments.segment import TEXT, split_key, term_name
 
 LIMIT = 64_000_000
 """Estimated bytes at which a vocabulary is full."""
@@ -95,7 +95,13 @@ class Vocabulary:
         with self._lock:
             return self._terms[term_name(field, value)]
 
-    def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
+    def move_to_field(self, field: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the numbers of the same words as terms of another field, which are added if they are new."""
+        words = [decode(split_key(key)[1]) for key in self.keys(terms)]
+        with self._lock:
+            return np.fromiter((self._terms[term_name(field, word)] for word in words), np.uint32, len(words))
+
+    def keys(self, terms: NDArray[np.integer]) -> list[bytes]:
         """Return the keys of numbered terms."""
         with self._lock:
             self._keys += map(encode, self._terms.since(len(self._keys)))

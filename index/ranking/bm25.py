@@ -10,12 +10,24 @@ that the query has the term, `df` the number of sections with it, `N` the number
 are at least 1, so that every section with a term is found by it. Halves are rounded to the nearest even
 number, and doubles are evaluated in the order written.
 
-Since a length is never less than a weight in it, no impact exceeds 65331, and 16 bits hold it.
+Since a weight is at most 255, no impact exceeds 65331, and 16 bits hold it.
+
+A scored phrase is a term too: `w` is the number of its occurrences, those in the heading counted twice, and
+`df` the number of sections with it.
+
+Among the best 50, a section then gains from its page, first by the page's good sections, then by its title:
+
+    bonus = (second best + third best score of the page) / 4
+    title = (score + bonus) * 3/20 * (sum of W of the title's terms in the query) / (sum of W of all of them)
+
+The terms of a title are its first 100 characters' different terms, without stop words if there are others,
+each with qtf = 1. Scores are whole numbers of 2**-34 here, and the gain of a title is rounded down.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +49,8 @@ BONUS_DEPTH = 50
 BONUS_SHARE = 4
 """Each of these sections gains its page's second and third best scores, divided by this number."""
 
+_TITLE_NUMERATOR, _TITLE_DENOMINATOR = 3, 20  # a title that the query holds in full adds 15 %
+
 
 def average(length: int, number: int) -> float:
     """Return the average length of `number` sections, rounded to quarters so that few commits change it."""
@@ -57,6 +71,20 @@ def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -
     return np.maximum(np.rint(ONE * weights / (weights + norms)), 1).astype(np.uint16)
 
 
+def title_gain(score: int, held: int, total: int) -> int:
+    """Return what a section of this score gains from the title of its page.
+
+    The query has terms with the weight `held` of the `total` weight of the title's terms.
+    """
+    return score * _TITLE_NUMERATOR * held // (_TITLE_DENOMINATOR * total)
+
+
+def min_before_title(score: int) -> int:
+    """Return the lowest score that reaches this one with what it may gain from a title."""
+    return -(-score * _TITLE_DENOMINATOR // (_TITLE_DENOMINATOR + _TITLE_NUMERATOR))
+
+
+@lru_cache(maxsize=20_000)
 def weight(qtf: int, df: int, number: int) -> int:
     """Return the weight of a term, at least 1.
 

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.ranking.bm25 import impacts
-from index.segments.segment import TEXT, term_key
 
 if TYPE_CHECKING:
-    from index.segments.segment import Segment
+    from index.segments.segment import PostingArrays
 
 PEAK_COUNT = 64
 """The number of a list's best impacts that are precomputed."""
@@ -50,12 +49,21 @@ class Postings(NamedTuple):
         return own + self.impacts.nbytes + self.best.nbytes + self.peaks.nbytes
 
 
-def postings(segment: Segment, term: str, average: float) -> Postings | None:
-    """Return the postings of a term for an average length; None if no section of the segment contains it."""
-    ids, weights = segment.postings(term_key(TEXT, term))
-    if not len(ids):
-        return None
-    return make_postings(ids, impacts(weights, segment.lengths[ids], average))
+def score_postings(found: PostingArrays, lengths: NDArray[np.uint32], average: float) -> Postings | None:
+    """Return the postings of a term for an average length of sections; None if there are none.
+
+    `lengths` has the length of every section of the segment.
+    """
+    ids, term_impacts = score_arrays(found, lengths, average)
+    return make_postings(ids, term_impacts) if len(ids) else None
+
+
+def score_arrays(
+    found: PostingArrays, lengths: NDArray[np.uint32], average: float
+) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+    """Return the sections that contain a term, and its impacts for an average length of sections."""
+    ids, weights = found
+    return ids, impacts(weights, lengths[ids], average)
 
 
 def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:

@@ -1,21 +1,35 @@
 """The results of a query: the best sections of all parts, page by page.
 
 Sections are sorted by score, then by address. Among the best 50, pages with several good sections are
-preferred: each of their sections gains a quarter of the page's second and third best scores. From rank 51 on
-results are in order of plain score. Sections with a query's phrases rank above all others.
+preferred: each of their sections gains a quarter of the page's second and third best scores. It then gains up
+to 15 % for the words of the query in the title of its page. From rank 51 on results are in order of plain
+score. Sections with a query's phrases rank above all others. A scored phrase is a term whose postings are
+found by reading sections.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from index.port import ScoredSection
-from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, weight
-from index.ranking.evaluation import WeightedTerm, evaluate, intersect, score, top_k
+from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, min_before_title, title_gain, weight
+from index.ranking.evaluation import (
+    NO_SECTIONS,
+    Mask,
+    Numbers,
+    WeightedTerm,
+    evaluate,
+    intersect,
+    score,
+    top_k,
+)
 from index.ranking.segment_groups import RankedSections, Statistics, allowed_flags
 
 if TYPE_CHECKING:
@@ -23,11 +37,21 @@ if TYPE_CHECKING:
     from index.port import Query
 
 MAX_VERIFIED = 500
-"""The largest number of candidates that are checked for a phrase."""
+"""The largest number of candidates that are checked for phrases, and as many for scored phrases."""
 
 UNIT = SCALE * BONUS_SHARE
 
+WeightedTerms = dict[int, list[WeightedTerm]]
+"""The terms of a query by the index of each group that has them."""
+
 _negated_score = itemgetter(0)
+
+
+class ScoredPhrase(NamedTuple):
+    """A phrase that counts as a term: the terms of every section with it, and its weight in a section."""
+
+    required: Sequence[str]
+    weigh: Callable[[SectionRecord], int]
 
 
 class ResultRange(NamedTuple):
@@ -38,6 +62,20 @@ class ResultRange(NamedTuple):
     partial: bool = False
 
 
+class Selection(NamedTuple):
+    """The condition and the further terms that the operators of a query add to its words.
+
+    `flags` has a flag for each section of each group that the query's condition allows; None without a
+    condition. `unions` are further terms, each given as the terms of the index that it matches.
+    """
+
+    flags: Sequence[Mask] | None = None
+    unions: Sequence[tuple[str, ...]] = ()
+
+
+NO_SELECTION = Selection()
+
+
 def top_results(
     statistics: Statistics,
     query: Query,
@@ -46,29 +84,35 @@ def top_results(
     limit: int = 10,
     required: Sequence[str] = (),
     verify: Callable[[SectionRecord], bool] | None = None,
+    scored_phrases: Sequence[ScoredPhrase] = (),
+    selection: Selection = NO_SELECTION,
 ) -> ResultRange:
     """Return the hits [offset, offset + limit) of a query.
 
     With `verify`, at most 500 sections are checked in the order of their scores: those that contain all
     `required` terms of the phrases, or, without required terms, those that match the query. The other
-    sections follow if the query puts phrases first, and are left out otherwise.
+    sections follow if the query puts phrases first, and are left out otherwise. Scored phrases are terms.
     """
     end = offset + limit
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
+    terms = _weigh_terms(statistics, query, selection)
+    if scored_phrases:
+        terms, is_partial = _add_phrases(statistics, query, terms, scored_phrases, selection)
     if verify is None:
-        ordered = _order_results(statistics, _score(statistics, query, depth))
+        ordered = _order_results(statistics, query, _score(statistics, query, terms, depth, selection), end)
     else:
         candidate_limit = MAX_VERIFIED + 1
         candidates = (
-            _with_required(statistics, query, required, candidate_limit)
+            _with_required(statistics, query, terms, required, candidate_limit, selection)
             if required
-            else _score(statistics, query, candidate_limit)
+            else _score(statistics, query, terms, candidate_limit, selection)
         )
-        passed, is_partial = _verify(statistics, candidates, verify, depth)
-        ordered = _order_results(statistics, passed)
+        passed, is_cut = _verify(statistics, candidates, verify, depth)
+        is_partial |= is_cut
+        ordered = _order_results(statistics, query, passed, end)
         if query.phrases_first:
-            ordered = _append_others(statistics, query, ordered, depth)
+            ordered = _append_others(statistics, query, terms, ordered, depth, selection)
     record = statistics.record
     hits = tuple(
         [
@@ -79,48 +123,119 @@ def top_results(
     return ResultRange(hits, len(ordered) > end, is_partial)
 
 
-def _score(statistics: Statistics, query: Query, k: int) -> list[RankedSections]:
-    """Return the k best sections by the query's terms, joined by OR; the largest group sets the threshold."""
+def _score(
+    statistics: Statistics, query: Query, terms: WeightedTerms, k: int, selection: Selection
+) -> list[RankedSections]:
+    """Return the k best sections by the terms, joined by OR; the largest group sets the threshold."""
     ranked: list[RankedSections] = []
     min_score = 1
-    for index, terms in sorted(_weigh_terms(statistics, query).items()):
-        group = statistics.groups[index]
-        mask = allowed_flags(group, query, statistics.cache)
-        ranked += group.ranked(evaluate(terms, group.size, k, mask, min_score, group.starts))
+    for index, group in enumerate(statistics.groups):
+        group_terms = terms.get(index, ())
+        if query.selects_all:
+            mask = _allowed(statistics, index, query, selection)
+            numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
+            found = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)
+        elif group_terms:
+            mask = _allowed(statistics, index, query, selection)
+            found = evaluate(group_terms, group.size, k, mask, min_score, group.starts)
+        else:
+            continue
+        ranked += group.ranked(found)
         ranked.sort()
         if len(ranked) >= k:
-            min_score = -ranked[k - 1][0] // BONUS_SHARE
+            min_score = max(-ranked[k - 1][0] // BONUS_SHARE, 1)
     return _sort(statistics, ranked)[:k]
 
 
 def _with_required(
-    statistics: Statistics, query: Query, required: Sequence[str], k: int
+    statistics: Statistics,
+    query: Query,
+    terms: WeightedTerms,
+    required: Sequence[str],
+    k: int,
+    selection: Selection,
 ) -> list[RankedSections]:
     """Return the k best of the sections that contain every required term."""
     ranked: list[RankedSections] = []
-    weighted = _weigh_terms(statistics, query)
     for index, group in enumerate(statistics.groups):
-        lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
-        if len(lists) == len(required):
-            numbers = intersect(lists)
-            mask = allowed_flags(group, query, statistics.cache)
-            if mask is not None:
-                numbers = numbers[mask[numbers]]
-            ranked += group.ranked(top_k(score(weighted.get(index, ()), numbers), k, group.starts))
+        mask = _allowed(statistics, index, query, selection)
+        numbers = _find_required(statistics, index, required, mask)
+        ranked += group.ranked(top_k(score(terms.get(index, ()), numbers), k, group.starts))
     return _sort(statistics, ranked)[:k]
 
 
-def _weigh_terms(statistics: Statistics, query: Query) -> dict[int, list[WeightedTerm]]:
+def _allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
+    """Return a flag for each section of a group that may be found; None if all of them may."""
+    mask = allowed_flags(statistics, statistics.groups[index], query)
+    if selection.flags is None:
+        return mask
+    return selection.flags[index] if mask is None else mask & selection.flags[index]
+
+
+def _find_required(statistics: Statistics, index: int, required: Sequence[str], mask: Mask | None) -> Numbers:
+    """Return the sections of a group that contain every required term and that the mask allows."""
+    lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
+    if len(lists) < len(required):
+        return NO_SECTIONS.numbers
+    numbers = intersect(lists)
+    return numbers if mask is None else numbers[mask[numbers]]
+
+
+def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> WeightedTerms:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
-    terms: dict[int, list[WeightedTerm]] = {}
+    found: WeightedTerms = {}
     for term, count in query.terms.items():
         df, indexes = statistics.term(term)
         if df:
             value = weight(count, df, statistics.number)
             for index in indexes:
                 if (postings := statistics.postings(index, term)) is not None:
-                    terms.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
-    return terms
+                    found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    for terms in selection.unions:
+        df, by_index = statistics.union(terms)
+        value = weight(1, df, statistics.number)
+        for index, postings in by_index.items() if df else ():
+            found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    return found
+
+
+def _add_phrases(
+    statistics: Statistics,
+    query: Query,
+    terms: WeightedTerms,
+    phrases: Sequence[ScoredPhrase],
+    selection: Selection,
+) -> tuple[WeightedTerms, bool]:
+    """Return the terms with those of the phrases, and True if allowed sections were left unread.
+
+    All live sections that contain a phrase's required terms are read, up to an equal share of 500. If there
+    are more, the best allowed ones by the terms are read. An unread section counts as one with the phrase in
+    the phrase's document frequency, but gains nothing from it.
+    """
+    share = MAX_VERIFIED // len(phrases)
+    every_live = replace(query, excluded=(), filters={}, path=None), NO_SELECTION
+    added = {index: list(group_terms) for index, group_terms in terms.items()}
+    is_partial = False
+    for phrase in phrases:
+        number = sum(
+            len(_find_required(statistics, index, phrase.required, group.alive))
+            for index, group in enumerate(statistics.groups)
+        )
+        readable, selected = every_live if number <= share else (query, selection)
+        candidates = _with_required(statistics, readable, terms, phrase.required, share + 1, selected)
+        is_partial |= len(candidates) > share
+        df = number
+        weights: dict[int, dict[int, int]] = {}
+        for _, index, section, _ in candidates[:share]:
+            if phrase_weight := phrase.weigh(statistics.record(index, section)):
+                weights.setdefault(index, {})[section] = phrase_weight
+            else:
+                df -= 1
+        value = weight(1, df, statistics.number)
+        for index, group in enumerate(statistics.groups):
+            if (postings := group.make_postings(weights, statistics.average)) is not None:
+                added.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+    return added, is_partial
 
 
 def _verify(
@@ -143,18 +258,29 @@ def _verify(
 
 
 def _append_others(
-    statistics: Statistics, query: Query, first: Sequence[RankedSections], depth: int
+    statistics: Statistics,
+    query: Query,
+    terms: WeightedTerms,
+    first: Sequence[RankedSections],
+    depth: int,
+    selection: Selection,
 ) -> list[RankedSections]:
     """Return some sections ranked above all others that match the query, followed by those."""
-    others = _order_results(statistics, _score(statistics, query, depth + len(first)))
+    end = depth + len(first)
+    others = _order_results(statistics, query, _score(statistics, query, terms, end, selection), end)
     boost = others[0][0] if others else 0
     boosted = [(negated_score + boost, index, number, page) for negated_score, index, number, page in first]
     first_ids = {(index, number) for _, index, number, _ in first}
     return boosted + [section for section in others if section[1:3] not in first_ids]
 
 
-def _order_results(statistics: Statistics, ranked: Sequence[RankedSections]) -> list[RankedSections]:
-    """Sort sections as results: pages with several good sections among the first are preferred."""
+def _order_results(
+    statistics: Statistics, query: Query, ranked: Sequence[RankedSections], end: int
+) -> list[RankedSections]:
+    """Return sections with the first `end` in the order of results.
+
+    Among the best 50, pages with several good sections are preferred, and pages whose title the query holds.
+    """
     top, others = ranked[:BONUS_DEPTH], ranked[BONUS_DEPTH:]
     pages: dict[int, list[RankedSections]] = {}
     for section in top:
@@ -166,11 +292,34 @@ def _order_results(statistics: Statistics, ranked: Sequence[RankedSections]) -> 
     ordered: list[RankedSections] = []
     for sections in pages.values():
         if len(sections) > 1:
-            gain = sum([negated_score for negated_score, *_ in sections[1:3]]) // BONUS_SHARE
+            gain = sum(map(_negated_score, sections[1:3])) // BONUS_SHARE
             sections = [
                 (negated_score + gain, index, number, page) for negated_score, index, number, page in sections
             ]
         ordered += sections
+    return [*_add_titles(statistics, query, _sort(statistics, ordered), end), *others]
+
+
+def _add_titles(
+    statistics: Statistics, query: Query, ordered: list[RankedSections], end: int
+) -> list[RankedSections]:
+    """Return sorted sections with what they gain from their titles, the first `end` in order.
+
+    Titles are read only of sections that can be among the first `end`.
+    """
+    others: list[RankedSections] = []
+    if end < len(ordered):
+        lowest = min_before_title(-ordered[end - 1][0])
+        count = bisect_right(ordered, -lowest, end, key=_negated_score)
+        ordered, others = ordered[:count], ordered[count:]
+    shares: dict[int, tuple[int, int]] = {}
+    terms = query.terms
+    for rank, (negated_score, index, number, page) in enumerate(ordered):
+        share = shares.get(page)
+        if share is None:
+            share = shares[page] = statistics.title_share(index, number, terms)
+        if share[0]:
+            ordered[rank] = negated_score - title_gain(-negated_score, *share), index, number, page
     return [*_sort(statistics, ordered), *others]
 
 

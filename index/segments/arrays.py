@@ -17,8 +17,10 @@ import mmap
 import os
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,10 @@ _MAX_BYTES = 0xFFFF_FFFF
 _ABOVE = b"\xff"  # sorts after every byte of UTF-8
 
 
+_SAMPLES = 256
+"""Strings of an ascending pool that are in a list, so that each search reads half as many of the others."""
+
+
 class StringPool:
     """Strings by number, read from two arrays: the bytes of all strings, and their n + 1 offsets."""
 
@@ -142,7 +148,9 @@ class StringPool:
     def count_before(self, string: bytes) -> int:
         """Return the number of strings before the given one. The pool must be ascending."""
         data, offsets = self._data, self._offsets
-        low, high = 0, len(offsets) - 1
+        step, samples = self._samples
+        block = bisect_left(samples, string)
+        low, high = max((block - 1) * step, 0), min(block * step, len(offsets) - 1)
         while low < high:
             middle = (low + high) // 2
             # Memoryviews support no comparison except equality.
@@ -152,20 +160,43 @@ class StringPool:
                 high = middle
         return low
 
+    @cached_property
+    def _samples(self) -> tuple[int, list[bytes]]:
+        """A step, and the strings at its multiples: a search in a list is faster than one in the arrays."""
+        step = max(len(self) // _SAMPLES, 1)
+        return step, [self.raw(number) for number in range(0, len(self), step)]
+
     def find(self, string: bytes) -> int | None:
         """Return the number of a string in an ascending pool; None if it is missing."""
         number = self.count_before(string)
         return number if number < len(self) and self.raw(number) == string else None
 
+    def find_among(self, first: int, last: int, string: bytes) -> int | None:
+        """Return the first number in [first, last) of a non-empty string; None if it is not there."""
+        offsets = self._offsets
+        start = offsets[first]
+        data = bytes(self._data[start : offsets[last]])
+        position = data.find(string)
+        while position >= 0:
+            number = bisect_left(offsets, start + position, first, last)
+            if offsets[number] == start + position and self.raw(number) == string:
+                return number
+            position = data.find(string, position + 1)
+        return None
+
     def find_prefix(self, prefix: bytes) -> list[bytes]:
         """Return the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
-        first, last = self.count_before(prefix), self.count_before(prefix + _ABOVE)
+        first, last = self.prefix_range(prefix)
         start, *ends = self._offsets[first : last + 1].tolist()
         data = bytes(self._data[start : ends[-1] if ends else start])
         return [
             data[start_offset - start : end_offset - start]
             for start_offset, end_offset in pairwise((start, *ends))
         ]
+
+    def prefix_range(self, prefix: bytes) -> tuple[int, int]:
+        """Return the range of the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
+        return self.count_before(prefix), self.count_before(prefix + _ABOVE)
 
     def all(self) -> list[bytes]:
         """Return the bytes of every string."""

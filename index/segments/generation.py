@@ -67,16 +67,19 @@ class SegmentReader:
         return self.segment.size - len(self.dead)
 
     def _count(self, field: str) -> Mapping[str, int]:
-        terms = list(self.segment.terms(field))
-        if not terms:
-            return {}
-        # The lists of neighbouring terms are contiguous and not empty.
-        starts = np.array([first for _, first, _ in terms], np.int64)
-        first, last = terms[0][1], terms[-1][2]
-        alive = np.ones(self.segment.size, np.uint8)
-        alive[self.dead] = 0
-        counts = np.add.reduceat(alive[self.segment.ids[first:last]], starts - first, dtype=np.int64)
-        return {value: count for (value, _, _), count in zip(terms, counts.tolist(), strict=True) if count}
+        values, counts = self.segment.terms_from(field, ""), self.live_counts(field).tolist()
+        return {value: count for value, count in zip(values, counts, strict=True) if count}
+
+    def live_counts(self, field: str, prefix: str = "") -> NDArray[np.int64]:
+        """Return the number of live sections for each term of a field with a prefix, in order."""
+        starts = self.segment.lists_of(field, prefix).astype(np.int64)
+        if len(self.dead):
+            # The number of live postings before each posting. Lists may be empty.
+            is_live = np.ones(self.segment.size, np.bool_)
+            is_live[self.dead] = False
+            ids = self.segment.ids[starts[0] : starts[-1]]
+            starts = np.concatenate(([0], np.cumsum(is_live[ids])))[starts - starts[0]]
+        return np.diff(starts)
 
     @cached_property
     def total(self) -> int:

@@ -12,7 +12,8 @@ bytes, without padding.
 `Tables` collects the data of pages and sections other than words, page by page.
 
 The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
-field of the text has an empty name, so that its terms come first.
+field of the text has an empty name, so that its terms come first. The names of other fields begin with `#`,
+which no key has.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from __future__ import annotations
 import json
 import secrets
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -61,6 +62,7 @@ The parent is its index among the sections of its page, in order of keys; -1 wit
 SHORTENED = b"\xff"
 """The first byte of a key that is stored without its parent's key and a slash; it never occurs in UTF-8."""
 
+_PREAMBLE_KEY = encode(PREAMBLE)
 _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
@@ -137,6 +139,12 @@ def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
 TEXT = ""
 """The field of the words of sections."""
 
+TITLE, HEADING = "#title", "#heading"
+"""The fields of the words of the document's title, and of the section's own heading."""
+
+DATE = "#date:"
+"""The prefix of the fields of dates in the front matter; the key follows."""
+
 
 def term_name(field: str, term: str) -> str:
     """Return the name of a term of a field; with an empty term, the common prefix of the field's terms."""
@@ -154,8 +162,10 @@ def split_key(key: bytes) -> tuple[str, bytes]:
     return decode(field), term
 
 
-_NO_IDS = np.empty(0, np.uint32)
-_NO_WEIGHTS = np.empty(0, np.uint8)
+PostingArrays = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+"""The sections that have a term, ascending, and the term's weight in each."""
+
+NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 
 
 class Segment:
@@ -232,11 +242,11 @@ class Segment:
         """Return True if the segment's file has not changed since its checksum was verified."""
         return self.stamp is None or self.stamp.is_unchanged()
 
-    def postings(self, key: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Return the sections that have a term, ascending and dead ones included, and its weight in each."""
+    def postings(self, key: bytes) -> PostingArrays:
+        """Return the sections that have a term, dead ones included, and its weight in each."""
         number = self._terms.find(key)
         if number is None:
-            return _NO_IDS, _NO_WEIGHTS
+            return NO_POSTINGS
         first, last = self._starts[number], self._starts[number + 1]
         return self.ids[first:last], self.weights[first:last]
 
@@ -253,6 +263,28 @@ class Segment:
         """Return the terms of a field that begin with a prefix, in order."""
         start = len(term_key(field, ""))
         return [decode(key[start:]) for key in self._terms.find_prefix(term_key(field, prefix))]
+
+    def lists_of(self, field: str, prefix: str = "") -> NDArray[np.integer]:
+        """Return the starts in `ids` of the lists of a field's terms with a prefix, and the end of the last.
+
+        The lists of neighbouring terms are contiguous.
+        """
+        first, last = self._terms.prefix_range(term_key(field, prefix))
+        starts: NDArray[np.integer] = self.arrays["starts"][first : last + 1]
+        return starts
+
+    def fields(self) -> Iterator[str]:
+        """Yield the fields that have terms, in the order of their keys."""
+        number = 0
+        while number < len(self._terms):
+            field, _ = split_key(self._terms.raw(number))
+            yield field
+            # The first key of another field follows every key with the prefix `field`, NUL.
+            number = self._terms.count_before(encode(field) + b"\x01")
+
+    def keys_from(self, key: bytes) -> Iterator[bytes]:
+        """Yield the keys of terms from this one on, in order."""
+        return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
 
     def term_keys(self) -> list[bytes]:
         """Return the keys of all terms, ascending."""
@@ -318,6 +350,10 @@ class Segment:
             section = first + self._parent(section)
         return decode(key + tail)
 
+    def title(self, section: int) -> str:
+        """Return the title of a section's document."""
+        return self._title(self._page_of[section])
+
     def _title(self, page: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._page_titles.get(page)) is None:
@@ -326,11 +362,9 @@ class Segment:
         return title
 
     def _preamble(self, page: int) -> int | None:
-        """Return the preamble section of a page; None without one. Sections are in order of their keys."""
-        sections, first = self.sections_of(page), self._firsts[page]
-        index = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
-        is_preamble = index < len(sections) and self._key(sections[index], first) == PREAMBLE
-        return sections[index] if is_preamble else None
+        """Return the preamble section of a page; None without one. Its key is stored in full."""
+        sections = self.sections_of(page)
+        return self._keys.find_among(sections.start, sections.stop, _PREAMBLE_KEY)
 
     def _parent(self, section: int) -> int:
         return int(self._numbers[section, 1])
@@ -355,6 +389,7 @@ def file_name(id: str) -> str:
     return f"MAIN_{id}.flat"
 
 
+@lru_cache(maxsize=1 << 10)
 def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
     return MappingProxyType({key: tuple(texts) for key, texts in values.items()})

@@ -1,7 +1,6 @@
 """The store of an index: a folder, or the memory that replaces it, changed in one step.
 
     <number>.manifest        the names of the index's files, and its state (`index.storage.manifest`)
-    _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.whoosh_engine.codec`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
 
 A commit writes new files, and a new manifest last. Files that the manifest does not name are removed. A
@@ -11,7 +10,7 @@ process that has a removed file open can still read it.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import numpy as np
 from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import Segment, file_name
-from index.storage.files import translate_write_errors, write_file
+from index.storage.files import translate_write_errors
 from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
@@ -29,9 +28,6 @@ from index.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-
-WriteTable = Callable[[int, Sequence[SegmentReader]], bytes]
-"""Returns the bytes of the table of contents of a generation, from its number and its parts."""
 
 
 class Store:
@@ -68,27 +64,24 @@ class Store:
         previous: IndexSnapshot | None,
         parts: Sequence[SegmentReader],
         state: State,
-        write_table: WriteTable,
     ) -> IndexSnapshot:
         """Commit these parts and this state as the new generation, and return it.
 
         `previous` is the current generation, None before the first commit. Segments in memory are written.
-        `write_table` returns Whoosh's table of contents. Raises IndexUnwritable.
+        Raises IndexUnwritable.
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
             self._in_memory = IndexSnapshot(number, state, tuple(parts))
             return self._in_memory
         parts = tuple(_save_part(part, self.folder, self._durable) for part in parts)
-        table = write_table(number, parts)
-        files = {toc_name(number): FileChecksum.of(table)}
+        files: dict[str, FileChecksum] = {}
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
         dead_pages = [(part.segment.id, write_pages(part.dead_pages)) for part in parts]
         manifest = Manifest(number, files, asdict(state), dead_pages)
         with translate_write_errors():
-            write_file(self.folder / toc_name(number), table, self._durable)
             write_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
         return IndexSnapshot(number, state, parts)
@@ -96,7 +89,6 @@ class Store:
     def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
         opened = {part.segment.id: part for part in previous.parts} if previous else {}
-        manifest.check(folder, toc_name(number))
         parts: list[SegmentReader] = []
         for id, encoded in manifest.parts:
             part, dead_pages = opened.get(id), read_pages(encoded)
@@ -124,11 +116,6 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
         return generation.number == newest_manifest(folder)
     except (OSError, ValueError):
         return False
-
-
-def toc_name(number: int) -> str:
-    """Return Whoosh's name for the file of a generation's table of contents."""
-    return f"_MAIN_{number}.toc"
 
 
 def write_pages(pages: Iterable[int]) -> str:

@@ -7,9 +7,9 @@
         metadata-lock     held while these two are written
         <random name>/    an index, and the manifest of its files (`index.storage.manifest`)
 
-A rebuild writes a new folder next to the old one, and replacing `current` swaps them. Whoosh unpickles the
-files that it opens, so a folder is opened only if it is private to this user and its seal is valid. The seal
-covers the folder's name and inode. An index folder in a copied repository therefore has no valid seal.
+A rebuild writes a new folder next to the old one, and replacing `current` swaps them. An index decides what a
+search shows, so a folder is opened only if it is private to this user and its seal is valid. The seal covers
+the folder's name and inode. An index folder in a copied repository therefore has no valid seal.
 
 `IndexLocation` chooses the location when it is needed, and another one if it cannot be written.
 """
@@ -41,7 +41,7 @@ _LOCK = "lock"
 METADATA = "metadata.json"
 _METADATA_LOCK = "metadata-lock"
 _METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
-SCHEMA = 5
+SCHEMA = 7
 """The version of format and analysis; an index of another version has another folder."""
 
 

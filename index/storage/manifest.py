@@ -2,10 +2,10 @@
 
     <index>/<n>.manifest    {"files": {name: [bytes, CRC-32]}, "generation": n, "state": value, "seal": MAC}
 
-Whoosh's files have no checksums, and Whoosh unpickles the files that it opens. A change is therefore
-committed by a new manifest, with the state of the index. The manifest with the highest number is valid. Files
-that it does not name are ignored, and a named file is opened only after its checksum was verified. CRC-32
-detects damage at 1 to 2 GB/s. The private folder and the seal, made with the user's own key, prevent forgery.
+A change is committed by a new manifest, with the checksums of the files and the state of the index. The
+manifest with the highest number is valid. Files that it does not name are ignored, and a named file is opened
+only after its checksum was verified. CRC-32 detects damage at 1 to 2 GB/s. The private folder and the seal,
+made with the user's own key, prevent forgery.
 """
 
 from __future__ import annotations

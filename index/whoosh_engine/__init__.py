@@ -1,7 +1,15 @@
 """The search engine on Whoosh: the only package that imports `whoosh`.
 
-codec.py   Whoosh's view of our segments
-engine.py  the engine: one writer, any number of readers
+Whoosh's `Searcher.search_with_collector` runs every search, over Whoosh's readers of our codec. Its collector
+is ours: it evaluates by NumPy arrays what Whoosh's matchers would step through.
+
+analyzer.py         the analysis of texts as a Whoosh analyzer
+codec.py            the codec: terms, postings, lengths and stored fields of our segments
+collector.py        the collector that evaluates a query for sections
+condition_nodes.py  the conditions of a query as nodes of a Whoosh query tree, and their evaluation
+engine.py           the engine: one writer, any number of readers
+flat_index.py       one generation as a Whoosh index, and its readers
+section_query.py    queries for sections as nodes of a Whoosh query tree
 """
 
 import warnings
@@ -10,5 +18,7 @@ with warnings.catch_warnings():
     # Whoosh 2.7.4 has invalid escape sequences, of which Python warns when it compiles the files.
     warnings.simplefilter("ignore")
     import whoosh.codec.base
-    import whoosh.filedb.filestore
-    import whoosh.index  # noqa: F401
+    import whoosh.collectors
+    import whoosh.index
+    import whoosh.query
+    import whoosh.searching  # noqa: F401

@@ -1,108 +1,169 @@
 """A read-only Whoosh codec for our segments.
 
-With it Whoosh's own searcher opens the folder of an index and finds the same sections as our evaluation. Each
-section is one Whoosh document with one text field of the section's length.
-
-Whoosh's table of contents has the schema, and the segments with their dead sections. It is written only for
-Whoosh's own searcher. Docyard reads the manifest instead, and unpickles nothing.
+Whoosh's readers, matchers and searchers see an index through it. Each section is one Whoosh document, with a
+text field of the section's length and a field for each taxonomy key. The arrays of a segment are used as they
+are mapped from its file: nothing is copied, and nothing is unpickled.
 """
 
 from __future__ import annotations
 
-import pickle
-import struct
-from array import array
-from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from whoosh import fields, formats
 from whoosh.codec import base
-from whoosh.filedb.filestore import FileStorage, RamStorage
-from whoosh.index import TOC
-from whoosh.matching import ListMatcher
+from whoosh.matching import LeafMatcher, ReadTooFar
 from whoosh.reading import TermInfo, TermNotFound
 
+from index.page import SectionRecord
 from index.segments import segment
-from index.segments.arrays import map_flat
 from index.segments.generation import SegmentReader
-from index.segments.segment import Segment, file_name
+from index.segments.segment import PostingArrays
+from index.whoosh_engine.analyzer import SectionAnalyzer
 
-NAME = "MAIN"
-"""Whoosh's default name of an index."""
+TEXT = "text"
+"""Whoosh's name of the field of the words of sections."""
 
-TEXT, PATH, KEY = "text", "path", "key"
-_FACET = "facet_"
+RECORD = "record"
+"""Whoosh's name of the stored field: the `SectionRecord` of a section."""
+
+_WORD_FIELDS = {segment.TEXT: TEXT, segment.TITLE: "title", segment.HEADING: "heading"}
+_OWN_FIELDS = {name: field for field, name in _WORD_FIELDS.items()}
+_FACET, _DATE = "facet_", "date_"
 
 
 @cache
 def schema() -> fields.Schema:
-    """Return the fields of an index: its text, any facets, and the stored fields of a section.
+    """Return the fields of an index: words, any facets and dates, and the stored record of a section.
 
-    The format Existence stores only a posting's weight. The terms are already analysed, so that no field has
-    an analyzer.
+    The format Existence stores only a posting's weight. The value of a facet is a single term.
     """
-    fields_schema = fields.Schema(**{PATH: fields.STORED(), KEY: fields.STORED()})
-    fields_schema.add(TEXT, fields.FieldType(formats.Existence(), None, scorable=True))
-    fields_schema.add(f"{_FACET}*", fields.FieldType(formats.Existence(), None), glob=True)
+    fields_schema = fields.Schema(
+        **{
+            TEXT: fields.FieldType(formats.Existence(), SectionAnalyzer(), scorable=True),
+            RECORD: fields.STORED(),
+        }
+    )
+    for name in ("title", "heading"):
+        fields_schema.add(name, fields.FieldType(formats.Existence(), SectionAnalyzer()))
+    for prefix in (_FACET, _DATE):
+        fields_schema.add(f"{prefix}*", fields.FieldType(formats.Existence(), None), glob=True)
     return fields_schema
+
+
+def field_name(field: str) -> str:
+    """Return Whoosh's name of a field of our segments."""
+    if field in _WORD_FIELDS:
+        return _WORD_FIELDS[field]
+    return _DATE + field.removeprefix(segment.DATE) if field.startswith(segment.DATE) else _FACET + field
 
 
 def key_of(name: str, text: bytes) -> bytes | None:
     """Return the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
-    field = segment.TEXT if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
+    field = _OWN_FIELDS.get(name)
+    if field is None and name.startswith(_FACET):
+        field = name.removeprefix(_FACET)
+    elif field is None and name.startswith(_DATE):
+        field = segment.DATE + name.removeprefix(_DATE)
     return None if field is None else segment.term_key(field, "") + text
 
 
 def term_of(key: bytes) -> tuple[str, bytes]:
     """Return Whoosh's name of a key's field, and the term."""
     field, text = segment.split_key(key)
-    return (TEXT if field == segment.TEXT else _FACET + field), text
+    return field_name(field), text
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
-    """A segment in Whoosh's table of contents: the number of its sections, and of the dead ones.
+    """A part of an index as Whoosh's description of a segment; its sections are documents."""
 
-    `dead_pages` has the numbers of dead pages, four bytes each. They determine the dead sections.
-    """
-
-    def __init__(self, id: str, size: int, dead: int, dead_pages: bytes) -> None:
-        self.indexname = NAME
-        self.segid = id
+    def __init__(self, part: SegmentReader) -> None:
+        self.indexname = "MAIN"
+        self.segid = part.segment.id
         self.compound = False
-        self.size = size
-        self.dead = dead
-        self.dead_pages = dead_pages
+        self.part = part
 
     def codec(self) -> FlatCodec:
         return FlatCodec()
 
     def doc_count_all(self) -> int:
-        return self.size
+        return self.part.segment.size
 
     def deleted_count(self) -> int:
-        return self.dead
+        return len(self.part.dead)
 
 
 class FlatCodec(base.Codec):  # type: ignore[misc]
-    """A codec that opens our segments from a folder."""
+    """A codec that reads parts of an index that are open already. It ignores Whoosh's storage."""
 
-    def terms_reader(self, storage: FileStorage, segment: FlatSegment) -> Terms:
-        return Terms(_open_segment(storage, segment))
+    def terms_reader(self, storage: object, segment: FlatSegment) -> Terms:
+        return Terms(segment.part.segment)
 
-    def per_document_reader(self, storage: FileStorage, segment: FlatSegment) -> Documents:
-        opened = _open_segment(storage, segment)
-        pages = np.frombuffer(segment.dead_pages, np.uint32).tolist()
-        return Documents(opened, frozenset(SegmentReader.of(opened, pages).dead.tolist()))
+    def per_document_reader(self, storage: object, segment: FlatSegment) -> Documents:
+        return Documents(segment.part)
+
+
+class PostingsMatcher(LeafMatcher):  # type: ignore[misc]
+    """The postings of a term as a Whoosh matcher: `ids` are the sections, ascending."""
+
+    def __init__(
+        self,
+        term: tuple[str, bytes],
+        ids: NDArray[np.uint32],
+        weights: NDArray[np.uint8],
+        format_: Any,
+        scorer: Any = None,
+    ) -> None:
+        self.ids = ids
+        self.weights = weights
+        self.format = format_
+        self.scorer = scorer
+        self._term = term
+        self._position = 0
+
+    def is_active(self) -> bool:
+        return self._position < len(self.ids)
+
+    def reset(self) -> None:
+        self._position = 0
+
+    def id(self) -> int:
+        return int(self.ids[self._position])
+
+    def next(self) -> None:
+        if not self.is_active():
+            raise ReadTooFar
+        self._position += 1
+
+    def skip_to(self, id: int) -> None:
+        """Go to the first section from this number on, if it is further on. Raises ReadTooFar at the end."""
+        if not self.is_active():
+            raise ReadTooFar
+        self._position = max(self._position, int(self.ids.searchsorted(np.uint32(id))))
+
+    def all_ids(self) -> Iterator[int]:
+        return iter(self.ids[self._position :].tolist())
+
+    def weight(self) -> float:
+        return float(self.weights[self._position])
+
+    def value(self) -> bytes:
+        """Return the encoded value of a posting, which is empty in the format Existence."""
+        return b""
+
+    def copy(self) -> PostingsMatcher:
+        matcher = PostingsMatcher(self._term, self.ids, self.weights, self.format, self.scorer)
+        matcher._position = self._position
+        return matcher
 
 
 class Terms(base.TermsReader):  # type: ignore[misc]
     """The terms of a segment, by Whoosh's names of their fields."""
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: segment.Segment) -> None:
         self._segment = segment
 
     def __contains__(self, term: tuple[str, bytes]) -> bool:
@@ -110,11 +171,13 @@ class Terms(base.TermsReader):  # type: ignore[misc]
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
         """Yield every term, ordered by field and text."""
-        # The key of the text field begins with NUL and sorts first, but its Whoosh name does not.
-        return iter(sorted(map(term_of, self._segment.term_keys())))
+        return self.terms_from("", b"")
 
     def terms_from(self, name: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
-        return (term for term in self.terms() if term >= (name, prefix))
+        # The key of the text field begins with NUL and sorts first, but its Whoosh name does not.
+        for other in self.indexed_field_names():
+            if other >= name:
+                yield from self._field_terms(other, prefix if other == name else b"")
 
     def items(self) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
         return ((term, self.term_info(*term)) for term in self.terms())
@@ -137,43 +200,49 @@ class Terms(base.TermsReader):  # type: ignore[misc]
             maxid=int(ids[-1]),
         )
 
-    def matcher(self, name: str, text: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
+    def matcher(self, name: str, text: bytes, format_: Any, scorer: Any = None) -> PostingsMatcher:
         ids, weights = self._postings(name, text)
         if not len(ids):
             raise TermNotFound(f"no term {text!r} in {name}")
-        return ListMatcher(
-            ids.tolist(),
-            weights.astype(float).tolist(),
-            format=format_,
-            scorer=scorer,
-            term=(name, text),
-            terminfo=self.term_info(name, text),
-        )
+        return PostingsMatcher((name, text), ids, weights, format_, scorer)
 
     def indexed_field_names(self) -> list[str]:
-        return sorted({name for name, _ in self.terms()})
+        return sorted(map(field_name, self._segment.fields()))
 
-    def _postings(self, name: str, text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    def _field_terms(self, name: str, start: bytes) -> Iterator[tuple[str, bytes]]:
+        """Yield the terms of a field from a text on."""
+        first = key_of(name, start)
+        if first is not None:
+            for found_name, text in map(term_of, self._segment.keys_from(first)):
+                if found_name != name:
+                    return
+                yield name, text
+
+    def _postings(self, name: str, text: bytes) -> PostingArrays:
         key = key_of(name, text)
         # The empty key is in no segment.
         return self._segment.postings(b"" if key is None else key)
 
 
 class Documents(base.PerDocumentReader):  # type: ignore[misc]
-    """The sections of a segment."""
+    """The sections of a part of an index. Only live sections count."""
 
-    def __init__(self, segment: Segment, dead: frozenset[int]) -> None:
-        self._segment = segment
-        self._dead = dead
+    def __init__(self, part: SegmentReader) -> None:
+        self._part = part
+        self._segment = part.segment
+
+    @cached_property
+    def _dead(self) -> frozenset[int]:
+        return frozenset(self._part.dead.tolist())
 
     def doc_count(self) -> int:
-        return self._segment.size - len(self._dead)
+        return self._part.size
 
     def doc_count_all(self) -> int:
         return self._segment.size
 
     def has_deletions(self) -> bool:
-        return bool(self._dead)
+        return bool(self._part.dead_pages)
 
     def is_deleted(self, number: int) -> bool:
         return number in self._dead
@@ -185,7 +254,7 @@ class Documents(base.PerDocumentReader):  # type: ignore[misc]
         return int(self._segment.lengths[number]) if name == TEXT else default
 
     def field_length(self, name: str) -> int:
-        return self._segment.total if name == TEXT else 0
+        return self._part.total if name == TEXT else 0
 
     def min_field_length(self, name: str) -> int:
         return int(self._segment.lengths.min()) if name == TEXT and self._segment.size else 0
@@ -193,37 +262,6 @@ class Documents(base.PerDocumentReader):  # type: ignore[misc]
     def max_field_length(self, name: str) -> int:
         return int(self._segment.lengths.max(initial=0)) if name == TEXT else 0
 
-    def stored_fields(self, number: int) -> dict[str, str]:
-        path, key = self._segment.address(number)
-        return {PATH: path, KEY: key}
-
-
-def _open_segment(storage: FileStorage, segment: FlatSegment) -> Segment:
-    return Segment(segment.segid, map_flat(Path(storage.folder) / file_name(segment.segid)))
-
-
-def write_toc(number: int, parts: Sequence[SegmentReader]) -> bytes:
-    """Return the bytes of a generation's table of contents."""
-    segments = [
-        FlatSegment(
-            part.segment.id,
-            part.segment.size,
-            len(part.dead),
-            array("I", sorted(part.dead_pages)).tobytes(),
-        )
-        for part in parts
-    ]
-    return _head() + _tail(number, segments)
-
-
-@cache
-def _head() -> bytes:
-    """Return the bytes before the number in every table; cached, because this is the slowest part."""
-    storage = RamStorage()
-    TOC(schema(), [], 0).write(storage, NAME)
-    (table,) = storage.files.values()
-    return bytes(table).removesuffix(_tail(0, []))
-
-
-def _tail(number: int, segments: list[FlatSegment]) -> bytes:
-    return struct.pack("!ii", number, 0) + pickle.dumps(segments, -1)
+    def stored_fields(self, number: int) -> dict[str, SectionRecord]:
+        """Return the only stored field: the record of a section."""
+        return {RECORD: self._segment.record(number)}

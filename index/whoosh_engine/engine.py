@@ -28,25 +28,32 @@ from index.port import (
     Source,
     State,
 )
-from index.query import make_phrase_filter, required_terms
 from index.ranking.cache import ArrayCache
-from index.ranking.results import top_results
 from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
+from index.segments.segment import DATE
 from index.segments.store import Store
 from index.status import Status, find_leftovers, read_status
 from index.storage.files import remove_entries
 from index.storage.location import SCHEMA, IndexLocation, Location
 from index.storage.manifest import IndexDamaged
 from index.storage.write_lock import IndexWriteLock
+from index.whoosh_engine.collector import SectionCollector
+from index.whoosh_engine.flat_index import CodecReader, FlatIndex
+from index.whoosh_engine.section_query import SectionQuery
 
 if TYPE_CHECKING:
+    from whoosh.searching import Searcher as WhooshSearcher
+
     from index.building.build import Change
 
 
 @dataclass(frozen=True, eq=False)
 class Searcher:
-    """A searcher of one generation of a store. `cache` outlives it. Safe to use from threads."""
+    """A searcher of one generation of a store: Whoosh's searcher, with the statistics for exact scores.
+
+    `cache` outlives it. Safe to use from threads.
+    """
 
     store: Store
     generation: IndexSnapshot
@@ -72,8 +79,16 @@ class Searcher:
         return f"{schema_and_commit}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
 
     @cached_property
+    def _whoosh(self) -> WhooshSearcher:
+        return FlatIndex(self.generation).searcher()
+
+    @cached_property
+    def _reader(self) -> CodecReader:
+        return CodecReader(self._whoosh.reader())
+
+    @cached_property
     def statistics(self) -> Statistics:
-        return Statistics(self.generation.parts, self.cache)
+        return Statistics(self._reader, self.cache)
 
     def search(
         self,
@@ -89,21 +104,20 @@ class Searcher:
         Raises GenerationGone if `generation` is another one than this searcher's.
         """
         self._check(generation)
-        results = top_results(
-            self.statistics,
-            query,
-            offset=offset,
-            limit=limit,
-            required=[term for phrase in query.phrases for term in required_terms(phrase)],
-            verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
-        )
-        return Results(results.hits, results.more, self.generation_id, self.state, results.partial)
+        collector = SectionCollector(self._reader, self.statistics, offset, limit)
+        self._whoosh.search_with_collector(SectionQuery(query, read), collector)
+        hits, more, partial = collector.found
+        return Results(hits, more, self.generation_id, self.state, partial, collector.expanded)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
             self._values[key] = count_values(self.generation.parts, key)
         return self._values[key]
+
+    def has_dates(self, key: str) -> bool:
+        """Return True if the front matter of a document has a date for a key."""
+        return any(part.live_counts(DATE + key).any() for part in self.generation.parts)
 
     def similar(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a misspelt word may mean."""
@@ -248,6 +262,10 @@ class WhooshEngine:
         """Count the values of a key, as `index.port.Engine` defines."""
         return searcher.values(key) if (searcher := self._current()) else {}
 
+    def has_dates(self, key: str) -> bool:
+        """Return True if the front matter of a document has a date for a key."""
+        return (searcher := self._current()) is not None and searcher.has_dates(key)
+
     def similar(self, word: str, limit: int) -> tuple[str, ...]:
         """Return similar terms, as `index.port.Engine` defines."""
         return searcher.similar(word, limit) if (searcher := self._current()) else ()
@@ -322,10 +340,8 @@ class WhooshEngine:
         self, store: Store, previous: IndexSnapshot | None, change: Change, location: Location | None = None
     ) -> State:
         """Commit a change; with a location, make the store's folder the current index there."""
-        from index.whoosh_engine.codec import write_toc  # takes long to import, and is not needed to read
-
         parts, state = change
-        generation = store.commit(previous, parts, state, write_toc)
+        generation = store.commit(previous, parts, state)
         if location and store.folder:
             location.swap(store.folder)
         with self._searcher_lock:

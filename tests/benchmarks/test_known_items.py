@@ -104,6 +104,14 @@ def test_stored_questions_are_valid_cases(name: str) -> None:
     assert len({path for case in cases for path in case.expected}) == len(cases)
 
 
+@loop_over("name", ["aframe", "jupyterhub"])
+def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
+    folder = Path(__file__).resolve().parents[2] / "benchmarks" / "questions"
+    cases = read_cases([folder / f"{name}.qrels.tsv"], folder / f"{name}.queries.jsonl")
+    assert len(cases) == 60
+    assert all(max(case.expected.values()) == 2 for case in cases)
+
+
 def test_corpus_without_identifiers_raises_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
     with pytest.raises(TooSmall, match="identifier"):

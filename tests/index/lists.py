@@ -21,6 +21,10 @@ QUERIES = (
     "okapi wombat",
     "new title",
     "nothing of note",
+    "err* jittr~1",
+    "title:retries AND NOT heading:errors OR okapi",
+    'limit "retry backoff"',
+    'quagga "errors"',
 )
 
 List = list[tuple[str, float]]

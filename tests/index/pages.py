@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from index.analysis import expand
 from index.building.inversion import Inversion
 from index.page import IndexedDocument
-from index.port import Query
-from index.segments.generation import SegmentReader
+from index.phrases import can_be_scored
+from index.port import Query, State
+from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
 from index.segments.segment import Segment, Tables
+from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from workspace.config.taxonomy import BUILT_IN, Taxonomy
 from workspace.document.document import Document
 
@@ -86,9 +88,15 @@ class Growing:
         self.parts = tuple(parts)
 
 
+def section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
+    """Return the reader of the sections of some parts, as an engine opens it."""
+    state = State(None, 0, sum(part.size for part in parts), 0, "")
+    return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(parts))).reader())
+
+
 def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:
     """Return a page of sections of a few words each, of which most are frequent and some rare."""
-    lines = [f"# {chance.choice(WORDS)}"]
+    lines = [f"# {' '.join(chance.choices(WORDS, k=chance.randint(1, 3)))}"] if chance.random() < 0.9 else []
     for _ in range(sections):
         depth = chance.choice(("##", "###"))
         lines += [
@@ -113,7 +121,10 @@ def random_query(chance: Random) -> Query:
     if chance.random() < 0.15:
         filters["tags"] = chance.choice(TAGS)
     phrases = tuple(
-        tuple(chance.choices(WORDS, k=chance.randint(1, 2))) for _ in range(chance.random() < 0.2)
+        tuple(chance.choices(WORDS, k=chance.randint(1, 3))) for _ in range(chance.random() < 0.2)
+    )
+    scored = (
+        tuple(chance.choices(WORDS, k=chance.randint(1, 2))) for _ in range(chance.choice((0, 0, 0, 1, 2)))
     )
     return Query(
         {word: chance.choice((1, 1, 1, 2, 7)) for word in words},
@@ -122,4 +133,5 @@ def random_query(chance: Random) -> Query:
         filters=filters,
         path=chance.choice(PATTERNS) if chance.random() < 0.25 else None,
         phrases_first=bool(phrases) and chance.random() < 0.5,
+        scored_phrases=tuple(filter(can_be_scored, scored)),
     )

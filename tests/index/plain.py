@@ -1,7 +1,7 @@
 """An engine that is obviously right: it scores every section for every query, in plain Python.
 
 Other engines' lists are compared with its lists. It shares with them only the formula for one term in one
-section, the analysis of words, and the check of phrases.
+section and for one title, the analysis of words, and the check of phrases.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import weigh_section_terms
+from index.analysis import title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.phrases import Phrases, make_phrase_counter, required_terms
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -27,7 +28,6 @@ from index.port import (
     Source,
     State,
 )
-from index.query import Phrases, required_terms
 from index.ranking import bm25
 from index.spelling import is_word, stems_of_edits
 from workspace.document.sections import Section
@@ -72,7 +72,18 @@ class Entry:
 
 class Ranked(NamedTuple):
     entry: Entry
-    score: float
+    points: int
+
+    @property
+    def score(self) -> float:
+        return self.points / POINTS
+
+
+POINTS = 4 * 2**32
+"""Points of a score of 1: a quarter of a score is a whole number of points."""
+
+MAX_READ = 500
+"""The number of sections that are read for phrases, and as many for scored phrases."""
 
 
 def entries_of(page: IndexedDocument) -> list[Entry]:
@@ -83,41 +94,69 @@ def entries_of(page: IndexedDocument) -> list[Entry]:
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
     """Return the whole list of a query, and whether phrases were checked for only a part of it.
 
-    Phrases are checked for the best 500 candidates. The list is complete if these contain `depth` hits.
+    Phrases are checked for the best 500 candidates. The list is complete if these contain `depth` hits, and
+    if all candidates of the scored phrases are read.
     """
     number = len(entries)
     average = bm25.average(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in required_terms(phrase)}
 
-    def score(entry: Entry) -> float:
-        points = sum(
+    def word_points(entry: Entry) -> int:
+        return 4 * sum(
             bm25.weight(count, df[term], number) * bm25.impact(entry.terms[term], entry.length, average)
             for term, count in query.terms.items()
             if term in entry.terms
         )
-        return points / 2**32
+
+    scored_phrases: list[tuple[int, Mapping[tuple[str, str], int]]] = []
+    unread = False
+    for words in query.scored_phrases:
+        share = MAX_READ // len(query.scored_phrases)
+        read = candidates = [entry for entry in entries if entry.terms.keys() >= set(required_terms(words))]
+        if len(candidates) > share:
+            allowed = [entry for entry in candidates if _is_allowed(entry, query)]
+            read = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]
+            unread = unread or len(allowed) > share
+        weights = {entry.address: _phrase_weight(entry, words) for entry in read}
+        without = [address for address, weight in weights.items() if not weight]
+        phrase_df = len(candidates) - len(without)
+        scored_phrases.append((bm25.weight(1, phrase_df, number), weights))
+
+    def points(entry: Entry) -> int:
+        return word_points(entry) + 4 * sum(
+            weight * bm25.impact(weights[entry.address], entry.length, average)
+            for weight, weights in scored_phrases
+            if weights.get(entry.address)
+        )
 
     def answers(item: Ranked) -> bool:
         if required:
             return required <= item.entry.terms.keys()
-        return item.score > 0
+        return item.points > 0 or query.selects_all
 
-    scored = [Ranked(entry, score(entry)) for entry in entries if _is_allowed(entry, query)]
+    scored = [Ranked(entry, points(entry)) for entry in entries if _is_allowed(entry, query)]
     found = sorted(filter(answers, scored), key=_place)
     partial = False
     if query.phrases:
-        passed = [item for item in found[:500] if _has_phrases(item.entry, query)]
-        partial = len(found) > 500 and len(passed) < depth
+        passed = [item for item in found[:MAX_READ] if _has_phrases(item.entry, query)]
+        partial = len(found) > MAX_READ and len(passed) < depth
         found = passed
-    listed = _with_bonus(found[:50]) + found[50:]
+
+    def title_gain(item: Ranked) -> int:
+        title = {term: bm25.weight(1, df[term], number) for term in title_terms(item.entry.page.title)}
+        held = sum(weight for term, weight in title.items() if term in query.terms)
+        return bm25.title_gain(item.points, held, sum(title.values())) if held else 0
+
+    top = [Ranked(item.entry, item.points + title_gain(item)) for item in _with_bonus(found[:50])]
+    listed = sorted(top, key=_place) + found[50:]
     if query.phrases and query.phrases_first:
         others, _ = rank(entries, replace(query, phrases=()), depth)
-        lift = others[0].score if others else 0.0
+        lift = others[0].points if others else 0
         known = {item.entry.address for item in listed}
-        lifted = [Ranked(item.entry, item.score + lift) for item in listed]
+        lifted = [Ranked(item.entry, item.points + lift) for item in listed]
         listed = lifted + [item for item in others if item.entry.address not in known]
-    return listed, partial
+    return listed, partial or unread
 
 
 def edits_between(word: str, other: str) -> int:
@@ -139,8 +178,8 @@ def edits_between(word: str, other: str) -> int:
     return between(len(word), len(other))
 
 
-def _place(item: Ranked) -> tuple[float, tuple[str, str]]:
-    return -item.score, item.entry.address
+def _place(item: Ranked) -> tuple[int, tuple[str, str]]:
+    return -item.points, item.entry.address
 
 
 def _is_allowed(entry: Entry, query: Query) -> bool:
@@ -165,12 +204,16 @@ def _has_phrases(entry: Entry, query: Query) -> bool:
     return Phrases.of(query.phrases).occur_in(entry.section.title, entry.page.text(entry.section))
 
 
-def _with_bonus(top: list[Ranked]) -> list[Ranked]:
-    def bonus(item: Ranked) -> float:
-        page = sorted((other.score for other in top if other.entry.page is item.entry.page), reverse=True)
-        return 0.25 * sum(page[1:3])
+def _phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
+    return make_phrase_counter(words, lambda _: entry.page.text(entry.section))(entry.record)
 
-    return sorted((Ranked(item.entry, item.score + bonus(item)) for item in top), key=_place)
+
+def _with_bonus(top: list[Ranked]) -> list[Ranked]:
+    def bonus(item: Ranked) -> int:
+        page = sorted((other.points for other in top if other.entry.page is item.entry.page), reverse=True)
+        return sum(page[1:3]) // 4
+
+    return [Ranked(item.entry, item.points + bonus(item)) for item in top]
 
 
 class PlainEngine:

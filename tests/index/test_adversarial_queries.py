@@ -8,7 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, split_words
+from index.phrases import Phrases, split_words
+from index.port import QueryTooBroad
+from index.query import MAX_CHARACTERS, EmptyQuery, parse
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 
@@ -37,6 +39,14 @@ def test_parsing_an_adversarial_query_takes_linear_time(family: Callable[[int], 
     long = family(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
     short = long[: len(long) // 4]
     assert seconds(lambda: parse_text(long)) < 6 * seconds(lambda: parse_text(short)) + 0.05
+
+
+@pytest.mark.growth
+@FAMILIES
+def test_parsing_an_adversarial_query_takes_milliseconds(family: Callable[[int], str]) -> None:
+    text = family(MAX_CHARACTERS)[:MAX_CHARACTERS]
+    parse_text(text)
+    assert seconds(lambda: parse_text(text)) < 0.05
 
 
 @pytest.mark.growth

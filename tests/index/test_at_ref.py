@@ -39,6 +39,13 @@ QUESTIONS: tuple[tuple[str, dict[str, object]], ...] = (
     ("okapy", {}),
     ("wombatt kwagga", {"path": "notes"}),
     ("nowhere", {}),
+    ("oka* -quagga", {}),
+    ("okapy~2 OR back*", {}),
+    ("language:go okapi", {}),
+    ("(title:r* OR heading:okapi) AND NOT path:notes", {}),
+    ('"okapi wombat" AND retry NOT scope:x', {}),
+    ("updated:>=2026-01-15", {}),
+    ("updated:2025 retry", {}),
 )
 
 WORDS = ("okapi", "wombat", "quagga", "retry", "errors", "jitter", "limit", "backoff", "RateLimitError")
@@ -111,7 +118,11 @@ class History:
 
     def _document(self) -> bytes:
         chance = self._chance
-        front = f"---\ntype: {chance.choice(('runbook', 'note'))}\n---\n" if chance.random() < 0.5 else ""
+        front = ""
+        if chance.random() < 0.5:
+            kind = chance.choice(("runbook", "note"))
+            day = "2026-01-15" if kind == "note" else "2025-06-01"
+            front = f"---\ntype: {kind}\nupdated: {day}\n---\n"
         headings = ["# ", *["## "] * chance.randrange(7)]
         sections = [
             f"{marks}{chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=chance.randint(0, 40)))}\n"

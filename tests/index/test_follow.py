@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import stat
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from index.segments.store import Store
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from index.storage.location import index_name
+from index.storage.location import SCHEMA, index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 from tests.index.lists import home, index_folder
@@ -46,6 +47,19 @@ def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo
     repo.git("reset", "-q", "--hard", first)
     assert ids(index, "okapi") == []
     assert index.search("retries").commit == first
+
+
+def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
+            patch.setattr(f"{module}.SCHEMA", SCHEMA - 1)
+        earlier = open_index()
+        assert ids(earlier, "retries")
+        earlier.close()
+    index = open_index()
+    page = index.search("title:retries heading:backoff")
+    assert [hit.chunk_id for hit in page.hits] == ["guides/retries.md#backoff"]
+    assert (page.stale, page.notes, page.hint) == (False, (), None)
 
 
 def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
@@ -231,16 +245,8 @@ def test_planted_index_is_never_unpickled(
     """A foreign repository contains an index and a pointer sealed with another key."""
     open_index().follow()
     old, marker = index_folder(repo), tmp_path / "marked"
-    from whoosh.filedb.filestore import FileStorage
-    from whoosh.index import TOC
-
-    storage = FileStorage(str(old))
-    contents = TOC.read(storage, "MAIN")
-    contents.segments = [_Marker(marker)]
-    next(old.glob("*.toc")).unlink()
-    contents.write(storage, "MAIN")
-    TOC.read(storage, "MAIN")
-    marker.rmdir()
+    (old / "_MAIN_1.toc").write_bytes(pickle.dumps(_Marker(marker)))
+    next(old.glob("*.flat")).write_bytes(pickle.dumps(_Marker(marker)))
     with pytest.raises(IndexDamaged):
         Store(old).read()
     assert not marker.exists()

@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, expand
-from index.port import Query
-from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, QueryTooBroad, parse
+from index.analysis.words import normalize
+from index.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    HasDate,
+    HasPhrase,
+    HasPrefix,
+    HasSimilarWord,
+    HasValue,
+    HasWord,
+    IsUnder,
+    Leaf,
+    Negation,
+    list_leaves,
+)
+from index.operators import MAX_DEPTH, MAX_PARTS, Fields
+from index.port import Query, QueryTooBroad
+from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, parse
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.errors import WorkspaceError
 
 MARKS = '-"“”„«»'
+SIGNS = MARKS + "*~:\uff0a\uff5e\uff1a\ufe55\ufe61\uff02\uff0d\ufe63\u201f\u02f8\u2e2f\u2053"
 ANY_TEXT = st.text(
-    st.characters() | st.sampled_from(MARKS + "'a B_.\0\ud800\u0301容") | st.just(" "), max_size=80
+    st.characters() | st.sampled_from(MARKS + "'a B_.\0\ud800\u0301容*~:()[]<>19") | st.just(" "), max_size=80
 )
-UNMARKED = st.text(
-    st.characters(exclude_characters=MARKS + "\u201f\uff02\uff0d\ufe63", exclude_categories=("Cs",))
-)
+# Parts of queries with operators, correct and incorrect ones, with and without spaces between them.
+SIGNS_OF_OPERATORS = '( ) AND OR NOT - ~1 ~2 ~9 * " : [ ] [2026 2026] TO > >= 2026-01 2026-02-30 « » $'
+FIELDS_AND_WORDS = """
+    title: heading: path: tag: type: updated: nowhere: auth* word~1 retry the RateLimitError 容器网络 -draft é
+"""
+OTHERS = " ", " ", '"rate limit"', "updated:[2026 TO 2027]", "\0", "\ud800"
+PARTS = st.sampled_from([*SIGNS_OF_OPERATORS.split(), *FIELDS_AND_WORDS.split(), *OTHERS])
+OPERATORS = st.lists(st.builds("".join, st.lists(PARTS, max_size=3)), max_size=12).map(" ".join)
+UNMARKED = st.text(st.characters(exclude_characters=SIGNS, exclude_categories=("Cs",)))
 NAMES = st.from_regex(r"[a-z]{3,8}([A-Z][a-z]{2,6}|_[a-z]{2,6})?", fullmatch=True)
+
+
+FIELDS = Fields(lambda: ("type", "tags", "language"), lambda key: key == "updated")
 
 
 def weights(terms: Iterable[str] = ()) -> dict[str, int]:
@@ -30,20 +61,56 @@ def weights(terms: Iterable[str] = ()) -> dict[str, int]:
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
+def describe(condition: Condition) -> str:
+    """Write a condition as a case does."""
+    match condition:
+        case AllOf(parts):
+            return f"({' AND '.join(map(describe, parts))})"
+        case AnyOf(parts):
+            return f"({' OR '.join(map(describe, parts))})"
+        case Negation(part):
+            return f"NOT {describe(part)}"
+        case HasWord(field, terms):
+            return in_field(field, "+".join(terms))
+        case HasPrefix(field, prefix):
+            return in_field(field, f"{prefix}*")
+        case HasSimilarWord(field, word, edits):
+            return in_field(field, f"{word}~{edits}")
+        case HasPhrase(words):
+            return f'"{" ".join(words)}"'
+        case HasValue(key, value, _, is_prefix):
+            return f"{key}:{value}{'...' if is_prefix else ''}"
+        case HasDate(key, first, last):
+            return f"{key}:[{first or '*'} TO {last or '*'}]"
+        case IsUnder(path):
+            return f"path:{path}"
+
+
+def in_field(field: str, text: str) -> str:
+    return text if field == "text" else f"{field}={text}"
+
+
 @loop_over("case", read_cases("queries.md"))
 def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
-    lines = [line.partition(": ") for line in case.fences["meaning"].splitlines()]
-    expected = {kind: [rest.split() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
+    lines = [line.partition(":") for line in case.fences["meaning"].splitlines()]
+    expected = {kind: [rest.strip() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
+    words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
     if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
-            parse(text)
-        assert [[caught.value.code]] == expected["error"]
+            parse(text, fields=FIELDS)
+        assert [caught.value.code] == expected["error"]
         return
-    query = parse(text)
-    assert query.terms == weights(*expected.get("terms", []))
-    assert list(query.excluded) == [term for terms in expected.get("not", []) for term in terms]
-    assert [list(phrase) for phrase in query.phrases] == expected.get("phrase", [])
+    query = parse(text, fields=FIELDS)
+    assert query.terms == weights(words.get("terms", []))
+    assert list(query.excluded) == words.get("not", [])
+    assert [" ".join(phrase) for phrase in query.phrases] == expected.get("phrase", [])
+    assert [" ".join(phrase) for phrase in query.scored_phrases] == expected.get("scored", [])
+    conditions = [] if query.condition is None else [describe(query.condition)]
+    assert conditions == expected.get("condition", [])
+    assert [describe(part) for part in query.expansions] == words.get("expansion", [])
+    assert query.selects_all == ("all" in expected)
+    assert list(query.notes) == expected.get("note", [])
 
 
 def test_parsed_query_has_given_filters_and_path() -> None:
@@ -59,17 +126,136 @@ def read(text: str) -> Query | WorkspaceError:
         return error
 
 
-@given(ANY_TEXT)
+@given(ANY_TEXT | OPERATORS)
 def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
     query = read(text)
     if isinstance(query, WorkspaceError):
         expected = "a phrase cannot be excluded, only a word" if text.strip() else "the query is empty"
         assert query.message == expected
-    else:
-        assert all(count > 0 for count in query.terms.values())
-        words = [word for phrase in query.phrases for word in phrase]
-        assert all([*query.terms, *query.excluded, *words])
-        " ".join([*query.terms, *query.excluded, *words]).encode()
+        return
+    assert all(count > 0 for count in query.terms.values())
+    words = [word for phrase in query.phrases + query.scored_phrases for word in phrase]
+    assert all([*query.terms, *query.excluded, *words])
+    " ".join([*query.terms, *query.excluded, *words]).encode()
+    assert not query.selects_all or query.condition is not None
+    assert all(note.isprintable() and len(note) < 300 for note in query.notes)
+    positive = [leaf for leaf in list_leaves(query.condition) if isinstance(leaf, HasWord | HasPhrase)]
+    assert all(leaf.terms if isinstance(leaf, HasWord) else leaf.words for leaf in positive)
+
+
+@given(ANY_TEXT | OPERATORS)
+def test_text_without_operators_parses_as_plain_text(text: str) -> None:
+    query = read(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("index.query.parse_operators", lambda *_: None)
+        plain = read(text)
+    if isinstance(query, WorkspaceError) or isinstance(plain, WorkspaceError):
+        assert str(query) == str(plain)
+        return
+    if query.condition is None and not query.expansions:
+        assert replace(query, notes=()) == plain
+    if not re.search(r"AND|OR|NOT|[*~:]", normalize(text)):
+        assert query == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I configure retries? And what if they fail (or time out)?",
+        "it's NOT my fault. AND yet",
+        "RFC 2119: MUST NOT, SHALL NOT and SHOULD NOT",
+        "std::vector<std::pair<int, char*>>::iterator it = m.find(k);",
+        "C:\\Users\\me\\file.txt and /usr/local/bin:/usr/bin",
+        "curl -H 'Accept: */*' https://localhost:8080/v1/search?q=a*b",
+        "2026-01-31T12:30:00Z ERROR [main] c.e.App: a:b=c (x:1) 10:30",
+        "---\nname: x\nkind: Deployment\nmetadata:\n  labels:\n    app: web\n---",
+        "**Note:** the *first* word, __the__ second ~~third~~ `code`",
+        "^[a-z]*(foo|bar)*$ \\d{2,}~ .*?",
+        "SELECT * FROM users WHERE deleted_at IS NOT NULL AND (age > 5 OR vip = TRUE)",
+        "THE END OF THE WORLD AND EVERYTHING",
+        '{"key": [1, 2], "type": "x"}',
+        "for (int i = 0; i < n; i++) { a[i] = *p++; }",
+        "~/.bashrc ~5 minutes, HEAD~3..HEAD~1",
+        "标题:重试 时间:3",
+        "a -- b --dry-run -v -1 :smile: ;-) :: => <= a:: ::b",
+    ],
+)
+def test_pasted_text_is_words_without_notes(text: str) -> None:
+    query = parse(text, fields=FIELDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("index.query.parse_operators", lambda *_: None)
+        assert query == parse(text)
+
+
+def test_fields_are_read_only_for_operators() -> None:
+    unread = Fields(lambda: pytest.fail("the keys were read"), lambda _: pytest.fail("the dates were read"))
+    for text in ("retry backoff", "auth* AND title:x", "path:docs retry~1", "std::vector"):
+        parse(text, fields=unread)
+
+
+def test_taxonomy_key_tag_takes_precedence_over_the_alias() -> None:
+    fields = Fields(lambda: ("type", "tags", "tag"))
+    [leaf] = list_leaves(parse("tag:x", fields=fields).condition)
+    assert leaf == HasValue("tag", "x", "tag:x")
+
+
+def test_notes_are_limited_and_show_no_invisible_characters() -> None:
+    text = " ".join(f"name{'abcdefghijklm'[i]}:value" for i in range(13)) + " word\u202e" + "x" * 200 + "~9"
+    notes = parse(text).notes
+    assert len(notes) == 9
+    assert notes[-1] == "6 more parts of the query were searched as words"
+    [note] = parse("title:wor\u202ed~9" + "x" * 0).notes or [""]
+    assert "\u202e" not in note
+    [note] = parse("nowhere:x" + "y" * 500).notes
+    assert len(note) < 200
+
+
+@loop_over(
+    ("within", "beyond", "part"),
+    [
+        (
+            " ".join(f"title:w{i}" for i in range(MAX_PARTS)),
+            " ".join(f"title:w{i}" for i in range(MAX_PARTS + 1)),
+            f"title:w{MAX_PARTS}",
+        ),
+        (
+            " ".join(f"w{i}*" for i in range(MAX_PARTS)),
+            " ".join(f"w{i}*" for i in range(MAX_PARTS + 1)),
+            f"w{MAX_PARTS}*",
+        ),
+        ("a1 AND " * MAX_PARTS + "last", "a1 AND " * (MAX_PARTS + 1) + "last", "AND last"),
+        (
+            "(" * MAX_DEPTH + "a1 AND b1" + ")" * MAX_DEPTH,
+            "(" * (MAX_DEPTH + 1) + "a1 AND b1" + ")" * (MAX_DEPTH + 1),
+            "(",
+        ),
+        ("path:" + "x" * 1_000, "path:" + "x" * 1_001, "path:" + "x" * 55 + "…"),
+    ],
+    ids=["fields", "prefixes", "operators", "depth", "path"],
+)
+def test_too_many_operators_raise_an_error_with_the_part(within: str, beyond: str, part: str) -> None:
+    assert parse(within).notes == ()
+    with pytest.raises(QueryTooBroad) as caught:
+        parse(beyond)
+    assert caught.value.details["part"] == part
+    assert f"{caught.value.details['limit']:,}" in caught.value.message
+    assert caught.value.fix.endswith(".")
+
+
+@loop_over(
+    "text",
+    [
+        "a1 AND NOT (" + " ".join(f"w{i}" for i in range(MAX_TERMS)) + ")",
+        "a1 AND NOT (" + " ".join(f'"w{i}"' for i in range(MAX_PHRASES + 1)) + ")",
+    ],
+)
+def test_excluded_words_of_an_expression_count(text: str) -> None:
+    with pytest.raises(QueryTooBroad):
+        parse(text)
+
+
+def test_repeated_parts_count_once() -> None:
+    assert parse("char* " * 500).notes == ()
 
 
 @given(UNMARKED.filter(str.strip))
@@ -126,3 +312,44 @@ def test_query_errors_have_a_fix(text: str) -> None:
     assert caught.value.message[0].islower()
     assert not caught.value.message.endswith(".")
     assert caught.value.fix.endswith(".")
+
+
+SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+
+
+def rows_after(heading: str) -> list[tuple[str, str]]:
+    """Return the rows of the table with this first line of docs/search.md."""
+    table = SEARCH_PAGE.partition(heading)[2].partition("\n\n")[0]
+    found = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
+    assert found
+    return found
+
+
+def is_satisfied(condition: Condition, true: frozenset[Leaf]) -> bool:
+    match condition:
+        case AllOf(parts):
+            return all(is_satisfied(part, true) for part in parts)
+        case AnyOf(parts):
+            return any(is_satisfied(part, true) for part in parts)
+        case Negation(part):
+            return not is_satisfied(part, true)
+        case leaf:
+            return leaf in true
+
+
+@loop_over(("query", "meaning"), rows_after("| query | the same as |"))
+def test_expressions_documented_as_equal_select_the_same(query: str, meaning: str) -> None:
+    one, other = (parse(text, fields=FIELDS) for text in (query, meaning.strip("`")))
+    assert one.condition is not None
+    assert other.condition is not None
+    leaves = set(list_leaves(one.condition))
+    assert leaves == set(list_leaves(other.condition))
+    for count in range(len(leaves) + 1):
+        for true in map(frozenset, combinations(leaves, count)):
+            assert is_satisfied(one.condition, true) == is_satisfied(other.condition, true)
+
+
+@loop_over(("query", "note"), rows_after("| query | note |"))
+def test_documented_notes_equal_those_of_the_parser(query: str, note: str) -> None:
+    fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
+    assert parse(query, fields=fields).notes == (note,)

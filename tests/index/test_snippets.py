@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.fences import Fence, Fences
+from index.fences import Fence, find_fences
 from index.matches import Matcher
 from index.query import parse
-from index.snippets import LENGTH, DisplayText, cut_snippet
+from index.snippets import LENGTH, cut_snippet, make_display_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
 def cut(text: str, query: str) -> str:
-    return cut_snippet(DisplayText(text), Matcher(parse(query).terms))
+    return cut_snippet(make_display_text(text), Matcher(parse(query).terms))
 
 
 def test_snippet_of_text_without_spaces_contains_the_term() -> None:
@@ -178,20 +177,9 @@ def test_fences_are_always_closed(parts: list[str], query: str) -> None:
     assert opened is None
 
 
-@pytest.mark.slow
-@loop_over("line", ["```", "- ```", "> ~~~"])
-def test_positions_of_very_many_fences_are_not_cached(line: str) -> None:
-    """A cache would take many times the memory of the text, and be computed for the whole text."""
-    text = f"{line}\nword\n" * 3_000
-    found = Fences(text)
-    for first in (0, len(text) // 2, len(text) - 300):
-        assert found.find_between(first, first + 340)
-    assert not {"_at_margin", "_everywhere", "_first_within"}.intersection(vars(found))
-
-
 @loop_over("count", [1, 400, 600])
-def test_cached_and_uncached_fences_are_equal(count: int) -> None:
+def test_all_fences_of_a_text_are_found(count: int) -> None:
     text = "word\n\n```\nword\n```\n\n" * count
-    assert [*Fences(text).find_between(0, len(text) + 1)] == [
+    assert [*find_fences(text, 0, len(text) + 1)] == [
         Fence(at, at + 4, at + 9, at + 12, "```", "") for at in range(6, len(text), 20)
     ]

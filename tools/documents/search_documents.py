@@ -31,6 +31,7 @@ class SearchDocumentsArguments(Arguments):
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
+        "query": 'Words, "phrases", -word, auth*, title:x, tag:x, AND, OR, NOT, ( )',
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
     }
 

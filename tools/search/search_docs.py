@@ -45,7 +45,8 @@ class SearchDocsArguments(Arguments):
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
-        "query": 'Words are joined by OR; "exact phrase" must occur or comes first; -word must not',
+        "query": 'Words are joined by OR; "exact phrase" must occur or ranks high; -word must not',
+        "operators": "auth*, retry~1, title:x, heading:x, tag:x, KEY:x, KEY:>=2026-01, AND, OR, NOT, ( )",
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
         "filters": "Add type, tags, path, or another key of the schema, with a value that it lists",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",

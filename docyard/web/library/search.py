@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from index.hints import Hint
     from index.matches import Matcher
-    from index.service import Hit, SearchPage
+    from index.service import SearchPage
 
 # Markup that is removed from snippets. Each repetition is bounded, so that long lines are fast.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
@@ -167,7 +167,7 @@ def render_search(request: PageRequest) -> Response:
         filters=filters,
         is_filtered=bool(path or selected),
         result=page,
-        found=_build_results(query, page.hits) if page else (),
+        found=_build_results(page) if page else (),
         error=error,
         tries=_suggest_from_hint(request, fields, page.hint)
         if page and page.hint
@@ -204,11 +204,10 @@ def _build_filters(request: PageRequest) -> list[SearchFilter]:
     ]
 
 
-def _build_results(query: str, hits: Sequence[Hit]) -> list[SearchResult]:
+def _build_results(page: SearchPage) -> list[SearchResult]:
     from index.matches import Matcher
-    from index.query import parse
 
-    matcher = Matcher(parse(query).terms)
+    matcher = Matcher(page.terms)
     return [
         SearchResult(
             hit.filepath,
@@ -219,7 +218,7 @@ def _build_results(query: str, hits: Sequence[Hit]) -> list[SearchResult]:
             parse_snippet(hit.snippet, matcher) if hit.snippet != hit.heading else (),
             tuple(value for text in hit.metadata.values() for value in text.split(", "))[:_MAX_FACETS],
         )
-        for hit in hits
+        for hit in page.hits
     ]
 
 

@@ -128,6 +128,9 @@ CASES = {
     "docyard read --ref=v": "docyard read --ref=v1.0 ",
     "docyard links --branch ma": "docyard links --branch main ",
     "docyard search --type run": "docyard search --type runbook ",
+    "docyard search retries ty": "docyard search retries type:",
+    "docyard search head": "docyard search heading:",
+    "docyard search path:gu": "docyard search path:guide.md",
     "docyard serve --toolsets search,re": "docyard serve --toolsets search,reading",
     "docyard read nothing.md#x": "docyard read nothing.md#x",
     "docyard read -C nowhere gu": "docyard read -C nowhere gu",
@@ -247,6 +250,88 @@ def test_path_split_at_colon_is_completed(
     git("commit", "--quiet", "--message", "Colon")
     monkeypatch.chdir(documents)
     assert complete(r"docyard read a:\ b.md#o", monkeypatch, capfd, r"\ b.md#o") == ["plain\t\\ b.md#one"]
+
+
+@pytest.fixture
+def searched(documents: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Path:
+    """Return documents with values of keys, after a search has written the metadata of the index."""
+    (documents / "docyard.toml").write_text("[taxonomy.language]\n[taxonomy.level]\n")
+    (documents / "go.md").write_text(
+        "---\ntype: api_spec\ntags: [sdk, 'rate limit', 'security', 'a \"b']\nlanguage: go\n---\n# Go\n"
+    )
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Values")
+    assert main(["search", "go", "-C", str(documents)]) == 0
+    capfd.readouterr()
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("ty", ["part\ttype:"]),
+        ("t", ["part\ttitle:", "part\ttag:", "part\ttype:", "part\ttags:"]),
+        ("l", ["part\tlanguage:", "part\tlevel:"]),
+        ("ret", []),
+        ("type:a", ["plain\ttype:api_spec"]),
+        ("language:", ["plain\tlanguage:go"]),
+        ("level:", []),
+        ("tag:s", ["plain\ttag:sdk", "plain\ttag:security"]),
+        ("tags:sd", ["plain\ttags:sdk"]),
+        ("tag:r", ['plain\ttag:\\"rate\\ limit\\"']),
+        ("nowhere:x", []),
+        ("path:my", ["part\tpath:my\\ docs/"]),
+        ("path:g", ["part\tpath:go.md", "part\tpath:guide.md"]),
+        ("title:", []),
+    ],
+)
+def test_query_word_completes_to_fields_and_values(
+    word: str,
+    expected: list[str],
+    searched: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(searched)
+    assert complete(f"docyard search retries {word}", monkeypatch, capfd) == expected
+
+
+def test_fields_and_values_complete_within_brackets_and_quotes(
+    searched: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(searched)
+    assert complete("docyard search '(ty", monkeypatch, capfd, "(ty") == ["part\t(type:"]
+    assert complete("docyard search '((type:a", monkeypatch, capfd, "((type:a") == ["plain\t((type:api_spec"]
+    found = complete("docyard search 'tag:\"ra", monkeypatch, capfd, 'tag:"ra')
+    assert found == ['plain\ttag:"rate limit"']
+
+
+def test_keys_at_a_ref_are_those_of_the_ref(
+    searched: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(searched)
+    assert complete("docyard search --ref v1.0 l", monkeypatch, capfd) == []
+    assert complete("docyard search --ref v1.0 type:a", monkeypatch, capfd) == ["plain\ttype:api_spec"]
+    assert complete("docyard search --ref v1.0 path:go", monkeypatch, capfd) == []
+
+
+def test_query_without_an_index_completes_to_default_fields(
+    documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(documents)
+    assert complete("docyard search ty", monkeypatch, capfd) == ["part\ttype:"]
+    assert complete("docyard search type:", monkeypatch, capfd) == []
+
+
+def test_query_of_an_artifact_completes_to_its_fields_and_values(
+    searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", str(searched), "--out", str(tmp_path / "site")]) == 0
+    capfd.readouterr()
+    monkeypatch.chdir(tmp_path)
+    assert complete("docyard search --index site lang", monkeypatch, capfd) == ["part\tlanguage:"]
+    assert complete("docyard search --index site tag:sd", monkeypatch, capfd) == ["plain\ttag:sdk"]
+    assert complete("docyard search --index nowhere tag:sd", monkeypatch, capfd) == []
 
 
 def test_at_most_300_candidates_are_returned(

@@ -156,7 +156,7 @@ def sha256(repo: Path, git: Git) -> None:
 def damaged_index(repo: Path, git: Git) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     for file in (repo / ".git" / "docyard" / "index").rglob("*"):
-        if file.is_file() and file.name.startswith("_"):
+        if file.is_file() and file.name.startswith("MAIN_"):
             file.write_bytes(b"\xff" * 100)
 
 

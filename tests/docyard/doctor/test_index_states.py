@@ -68,7 +68,7 @@ def test_damaged_index_is_reported_and_rebuilt(repo: Path, run_json: RunJson) ->
 def test_leftovers_are_reported_and_removed(repo: Path, run_json: RunJson) -> None:
     run_json("index", "rebuild")
     (home(repo) / "0123456789abcdef").mkdir()
-    (built(repo) / "_MAIN_9.toc").write_bytes(b"half")
+    (built(repo) / "MAIN_9.flat").write_bytes(b"half")
     assert run_json("index", "status")["leftovers"] == 2
     with hold_lock(home(repo) / "lock", 0):
         found = run_json("index", "status")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.build import build
-from index.artifacts.contents import Selection, contents_of_commit
+from index.artifacts.contents import ContentFilter, contents_of_commit
 from index.storage.keys import KEY_BYTES
 from tests.index.conftest import GUIDES
 from tests.repositories import Repo
@@ -34,7 +34,7 @@ def build_out(repo: Repo, out: Path, key: bytes) -> Build:
 
     def built(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)
-        contents = contents_of_commit(GitReader(repo.path), commit, "docs", Selection())
+        contents = contents_of_commit(GitReader(repo.path), commit, "docs", ContentFilter())
         build(contents, out, description="Guides", key=key, durable=False)
         return commit
 

@@ -14,7 +14,7 @@ import pytest
 
 from index.artifacts.artifact import open_artifact
 from index.artifacts.build import LOCK, ArtifactBuild, ArtifactUnwritable, BuildBusy, OutOccupied, build
-from index.artifacts.contents import Selection, UnreadableFolder, contents_of_commit, contents_of_folder
+from index.artifacts.contents import ContentFilter, UnreadableFolder, contents_of_commit, contents_of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
@@ -38,7 +38,7 @@ def out(tmp_path: Path) -> Path:
 def build_artifact(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
 ) -> ArtifactBuild:
-    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Selection())
+    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", ContentFilter())
     return build(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
@@ -97,7 +97,7 @@ def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) ->
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
     one = build_artifact(repo, tmp_path / "one")
-    two = build(contents_of_folder(copy, Selection()), tmp_path / "two", key=KEY)
+    two = build(contents_of_folder(copy, ContentFilter()), tmp_path / "two", key=KEY)
     assert one.tree == two.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
     assert two.metadata.stats.source_commit is None
@@ -105,7 +105,7 @@ def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) ->
 
 def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -> None:
     reports: list[tuple[int, int, str]] = []
-    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Selection())
+    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", ContentFilter())
     build(contents, out, progress=lambda *report: reports.append(report), durable=False)
     assert {message for _, _, message in reports} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= done <= total for done, total, _ in reports)
@@ -256,7 +256,7 @@ def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> 
 
 
 def test_folder_changed_during_build_is_refused(repo: Repo, out: Path, tmp_path: Path) -> None:
-    contents = contents_of_folder(repo.path, Selection())
+    contents = contents_of_folder(repo.path, ContentFilter())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
         build(contents, out, key=KEY)

@@ -1,4 +1,4 @@
-"""Inversion: the posting lists of pages equal `weigh_section_terms` of each section."""
+"""Inversion: the posting lists of pages have the words, headings, facets and dates of each section."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_WEIGHT, weigh_section_terms
+from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms, weigh_section_terms
 from index.building import inversion
 from index.building.inversion import Inversion
 from index.building.vocabulary import shared_vocabulary
@@ -33,12 +33,21 @@ FACETS = st.dictionaries(
 )
 
 
-def page_of(text: str, facets: dict[str, tuple[str, ...]] | None = None) -> IndexedDocument:
+DATES = st.dictionaries(
+    st.sampled_from(["created", "a.b"]), st.sampled_from(["2026-01-31", "0999-12-31"]), max_size=2
+)
+
+
+def page_of(
+    text: str, facets: dict[str, tuple[str, ...]] | None = None, dates: dict[str, str] | None = None
+) -> IndexedDocument:
     document = Document.parse(text.encode("utf-8", "surrogateescape"), "a.md")
-    return IndexedDocument("a.md", "0" * 40, document.title, facets or {}, document.data, document.sections)
+    return IndexedDocument(
+        "a.md", "0" * 40, document.title, facets or {}, document.data, document.sections, dates or {}
+    )
 
 
-PAGES = st.lists(st.builds(page_of, TEXTS, FACETS), max_size=6)
+PAGES = st.lists(st.builds(page_of, TEXTS, FACETS, DATES), max_size=6)
 
 
 def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
@@ -52,10 +61,24 @@ def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
     return sections
 
 
+def words_of(inverted: PostingLists) -> list[dict[bytes, int]]:
+    """Return the weight of each key of the text field in each section."""
+    return [
+        {key: weight for key, weight in weights.items() if key.startswith(b"\0")}
+        for weights in weights_of(inverted)
+    ]
+
+
 def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
     return [
         {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
+        | {
+            b"#title\0" + term.encode(): n
+            for term, n in count_heading_terms(page.title[:HEADING_ABOVE]).items()
+        }
+        | {b"#heading\0" + term.encode(): n for term, n in count_heading_terms(section.title).items()}
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
+        | {f"#date:{key}\0{day}".encode(): 1 for key, day in page.dates.items()}
         for page in pages
         for section in page.by_key
     ]
@@ -118,7 +141,7 @@ def test_section_without_words_gets_a_number() -> None:
 def test_sections_are_numbered_by_key() -> None:
     inversion = Inversion()
     inversion.add(page_of("text\n\n## two\n\n## one\n\n## three"))
-    titles = [max(weights, key=weights.__getitem__) for weights in weights_of(inversion.finish())]
+    titles = [max(weights, key=weights.__getitem__) for weights in words_of(inversion.finish())]
     assert titles == [b"\0text", b"\0one", b"\0three", b"\0two"]
 
 
@@ -126,7 +149,7 @@ def test_added_weights_are_capped() -> None:
     inversion = Inversion()
     inversion.add(page_of("# word\n\n" + "word " * 254 + "\n\n# " + "word " * 10_000))
     inverted = inversion.finish()
-    assert inverted.weights.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
+    assert words_of(inverted) == [{b"\0word": MAX_WEIGHT}, {b"\0word": MAX_WEIGHT}]
     assert inverted.lengths.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
 
 
@@ -135,17 +158,18 @@ def test_long_heading_is_truncated_in_sections_below() -> None:
     inversion = Inversion()
     page = page_of(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
     inversion.add(page)
-    found = weights_of(inversion.finish())
-    assert found == expected([page])
-    assert [len(weights) for weights in found] == [1000, 28, 1000, 28]
+    inverted = inversion.finish()
+    assert weights_of(inverted) == expected([page])
+    assert [len(weights) for weights in words_of(inverted)] == [1000, 28, 1000, 28]
 
 
 def test_posting_count_grows_with_each_document() -> None:
     inversion = Inversion(batch=1)
     inversion.add(page_of("one two\n\nthree"))
-    assert inversion.postings == 3
+    in_title = 1
+    assert inversion.postings == 3 + in_title
     inversion.add(page_of("four"))
-    assert inversion.postings == 4
+    assert inversion.postings == 4 + 2 * in_title
 
 
 def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:

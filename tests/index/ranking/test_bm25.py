@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.ranking.bm25 import average, impact, impacts, weight
+from index.ranking.bm25 import average, impact, impacts, min_before_title, title_gain, weight
 from tests.loops import loop_over
 
 AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
@@ -44,6 +44,20 @@ def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: in
 )
 def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
     assert average(length, number) == expected
+
+
+@loop_over(
+    ("score", "held", "total", "expected"),
+    [(1000, 1, 1, 150), (1000, 0, 5, 0), (1000, 1, 3, 50), (999, 1, 2, 74), (2**60, 7, 7, 2**60 * 3 // 20)],
+)
+def test_title_gain_is_its_share_of_the_score(score: int, held: int, total: int, expected: int) -> None:
+    assert title_gain(score, held, total) == expected
+
+
+@given(st.integers(1, 1 << 60))
+def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> None:
+    lowest = min_before_title(score)
+    assert lowest + title_gain(lowest, 1, 1) >= score > lowest - 1 + title_gain(lowest - 1, 1, 1)
 
 
 @given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
 from index.page import SectionRecord
-from index.query import Phrases, make_phrase_filter, required_terms, split_words
+from index.phrases import (
+    Phrases,
+    _run,
+    can_be_scored,
+    make_phrase_counter,
+    make_phrase_filter,
+    required_terms,
+    split_words,
+)
+from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
@@ -104,6 +113,44 @@ def test_phrase_filter_reads_section_of_record() -> None:
 
 
 @loop_over(
+    ("phrase", "text", "weight"),
+    [
+        ("alpha beta", "alpha beta", 1),
+        ("alpha beta", "Alpha **beta** alpha-beta alpha beta", 3),
+        ("alpha alpha", "alpha alpha alpha", 1),
+        ("alpha", "alpha alpha alpha", 3),
+        ("alpha", "alphas", 0),
+        ("head line", "line", 2),
+        ("line", "line", 3),
+        ("alpha", "alpha " * 300, 255),
+    ],
+)
+def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
+    phrase: str, text: str, weight: int
+) -> None:
+    record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Head line", ("Head line",), {}, 1, 1)
+    assert make_phrase_counter(split_words(phrase), lambda _: text.encode())(record) == weight
+
+
+@loop_over(
+    ("phrase", "expected"),
+    [
+        ("retries", True),
+        ("replica sets", True),
+        ("std::vector", True),
+        ("of retries", True),
+        ("replica sets again", False),
+        ("node.js.org", False),
+        ("how to", False),
+        ("容器", True),
+        ("容器网", False),
+    ],
+)
+def test_short_phrases_with_a_rare_word_can_be_scored(phrase: str, expected: bool) -> None:
+    assert can_be_scored(split_words(phrase)) is expected
+
+
+@loop_over(
     ("phrase", "terms"),
     [
         ("the retries of", ("retri",)),
@@ -168,3 +215,25 @@ def test_heading_matches_each_phrase_of_itself(before: str, after: str) -> None:
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
         assert set(required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
+
+
+PARTS = (
+    *("rate", "Rate", "limit", "limits", "rate_limit", "C++", "C#", "don't", "x", "é", "容器", "1"),
+    *(" ", " ", "\n", "\n> ", ", ", "_", "-", "--", "/", "::", ".", "'", "#", "*", "\u00ad"),
+)
+
+
+@settings(max_examples=scale_examples(300), deadline=None)
+@given(
+    words=st.lists(st.sampled_from(["rate", "limit", "C++", "don't", "x", "容器"]), min_size=1, max_size=12),
+    text=st.lists(st.sampled_from(PARTS), max_size=40).map("".join),
+    heading=st.lists(st.sampled_from(PARTS), max_size=6).map("".join),
+)
+def test_phrase_occurs_where_splitting_the_full_text_finds_it(
+    words: list[str], text: str, heading: str
+) -> None:
+    phrase = " ".join(words)
+    split = split_words(phrase)
+    for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
+        expected = _run(" ".join(split)) in _run(body) or _run(" ".join(split)) in _run(heading)
+        assert Phrases.of([split]).occur_in(heading, body.encode()) == expected

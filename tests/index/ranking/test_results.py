@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,15 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
+from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
 from index.port import Query
-from index.query import make_phrase_filter, required_terms
 from index.ranking.cache import ArrayCache
-from index.ranking.results import top_results
+from index.ranking.results import ScoredPhrase, top_results
 from index.ranking.segment_groups import Statistics
 from tests.example_counts import scale_examples
-from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
+from tests.index.pages import (
+    PATHS,
+    PATTERNS,
+    TERMS,
+    WORDS,
+    Growing,
+    page,
+    random_page,
+    random_query,
+    section_reader,
+)
 from tests.index.plain import Entry, entries_of, rank
 from tests.loops import loop_over
+
+PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
 
 Shown = tuple[list[tuple[str, float]], bool, bool]
 
@@ -42,6 +55,10 @@ def hits_of(
         limit=limit,
         required=[term for phrase in query.phrases for term in required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
+        scored_phrases=[
+            ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+            for words in query.scored_phrases
+        ],
     )
     return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
 
@@ -81,7 +98,7 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
         if chance.random() < 0.3:
             first = chance.randrange(len(index.parts))
             index.merge(slice(first, first + chance.randint(1, 3)))
-        statistics = Statistics(index.parts, cache)
+        statistics = Statistics(section_reader(index.parts), cache)
         entries = [entries_of(page) for page in index.pages.values()]
         for _ in range(8):
             query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
@@ -89,6 +106,26 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
             assert hits_of(index.pages, statistics, query, offset, limit) == expected(
                 entries, query, offset, limit
             )
+
+
+def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
+    monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
+    chance = Random(5)
+    index = Growing()
+    for _ in range(3):
+        index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
+    statistics = Statistics(section_reader(index.parts))
+    entries = [entries_of(page) for page in index.pages.values()]
+    partial = set()
+    for _ in range(150):
+        query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
+        found = hits_of(index.pages, statistics, query, 0, 60)
+        assert found == expected(entries, query, 0, 60)
+        partial.add(found[2])
+    assert partial == {True, False}
 
 
 @pytest.mark.usefixtures("whole")
@@ -100,7 +137,7 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
     for start in range(5):
         index.change(page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
-    statistics = Statistics(index.parts)
+    statistics = Statistics(section_reader(index.parts))
     found = top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
     assert found.more == (limit < 120)
@@ -130,6 +167,6 @@ def test_results_of_any_commits_equal_plain_engine(
         index.change(page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [entries_of(page) for page in index.pages.values()]
-    assert hits_of(index.pages, Statistics(index.parts), query, offset, limit) == expected(
+    assert hits_of(index.pages, Statistics(section_reader(index.parts)), query, offset, limit) == expected(
         entries, query, offset, limit
     )

@@ -56,7 +56,7 @@ def test_values_count_only_live_documents(seed: int) -> None:
 def test_merge_drops_terms_of_deleted_sections() -> None:
     part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
     merged = merge([part.with_dead_pages([0])])
-    assert merged.term_keys() == [b"\0yak"]
+    assert merged.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged.pages == merged.size == 1
 
 

@@ -14,7 +14,6 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
 from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
-from index.whoosh_engine.codec import write_toc
 from tests.index.pages import page, segment
 
 
@@ -45,7 +44,7 @@ def commit(
     store: Store, previous: IndexSnapshot | None, parts: Iterable[SegmentReader], name: str = "one"
 ) -> IndexSnapshot:
     parts = list(parts)
-    return store.commit(previous, parts, state(parts, name), write_toc)
+    return store.commit(previous, parts, state(parts, name))
 
 
 def paths(generation: IndexSnapshot) -> list[str]:
@@ -97,7 +96,6 @@ def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     [remaining] = second.parts
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
-        "_MAIN_1.toc",
         f"MAIN_{remaining.segment.id}.flat",
     }
     assert first.parts[0].segment.record(0).path == "a.md"
@@ -126,7 +124,7 @@ def test_touched_segment_file_is_verified_again(folder: Path) -> None:
         store.read(made)
 
 
-@pytest.mark.parametrize("fails", range(5))
+@pytest.mark.parametrize("fails", range(4))
 def test_commit_failing_at_any_fsync_leaves_a_whole_index(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: int
 ) -> None:
@@ -144,12 +142,12 @@ def test_commit_failing_at_any_fsync_leaves_a_whole_index(
     with pytest.raises(IndexUnwritable, match="No space left on device") as refused:
         commit(store, first, [*first.parts, part("b.md"), part("c.md")])
     assert str(folder) not in str(refused.value.details) + refused.value.message
-    # Two segments, the table, the manifest, and last the folder, when the commit is done already.
-    assert paths(Store(folder).read()) == (["a.md"] if fails < 4 else ["a.md", "b.md", "c.md"])
+    # Two segments, the manifest, and last the folder, when the commit is done already.
+    assert paths(Store(folder).read()) == (["a.md"] if fails < 3 else ["a.md", "b.md", "c.md"])
     monkeypatch.undo()
     again = Store(folder).read()
     commit(Store(folder), again, [part("d.md")])
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_reader_survives_concurrent_deletion_of_old_files(

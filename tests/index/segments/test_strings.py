@@ -34,6 +34,16 @@ def test_ascending_pool_is_searched_by_bisection(strings: set[bytes], wanted: by
     assert found.find(wanted) == (ascending.index(wanted) if wanted in strings else None)
 
 
+@given(POOL, st.binary(min_size=1, max_size=3), st.integers(0, 12), st.integers(0, 12))
+def test_find_among_returns_the_first_equal_string(
+    strings: list[bytes], wanted: bytes, first: int, last: int
+) -> None:
+    last = min(last, len(strings))
+    first = min(first, last)
+    expected = strings.index(wanted, first, last) if wanted in strings[first:last] else None
+    assert pool(strings).find_among(first, last, wanted) == expected
+
+
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
 def test_strings_with_a_prefix_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)

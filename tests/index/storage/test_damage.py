@@ -50,7 +50,7 @@ def test_every_flipped_bit_and_truncation_is_detected(open_index: Open, repo: Re
     open_index().follow()
     folder = index_folder(repo)
     Store(folder).read()
-    assert {file.suffix for file in files(repo)} == {".manifest", ".flat", ".toc"}
+    assert {file.suffix for file in files(repo)} == {".manifest", ".flat"}
     for file in files(repo):
         whole = file.read_bytes()
         for data in damage(whole):
@@ -66,7 +66,7 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().follow()
-    for kind in (".manifest", ".toc", ".flat"):
+    for kind in (".manifest", ".flat"):
         file, *others = [file for file in files(repo) if file.name.endswith(kind)]
         data, old = file.read_bytes(), index_folder(repo)
         if harm == "gone":

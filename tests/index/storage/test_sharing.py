@@ -177,7 +177,7 @@ def test_leftover_files_are_deleted_by_the_next_write(open_index: Open, repo: Re
     (home(repo) / "0123456789abcdef").mkdir()
     (home(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
     (index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
-    (index_folder(repo) / "_MAIN_99.toc").write_bytes(b"half")
+    (index_folder(repo) / "MAIN_99.flat").write_bytes(b"half")
     (index_folder(repo) / "MAIN.tmp").mkdir()
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
     with hold_lock(home(repo) / "lock", 0):

@@ -1,4 +1,4 @@
-"""Whoosh's own reader and searcher open the index folder, and find the content of its segments."""
+"""Whoosh's own reader and searcher open the parts of an index, and find the content of its segments."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from whoosh import query, scoring
-from whoosh.filedb.filestore import RamStorage
-from whoosh.index import TOC, open_dir
-from whoosh.reading import TermNotFound
+from whoosh.matching import ReadTooFar
+from whoosh.reading import IndexReader, TermNotFound
 
 from index.port import State
-from index.segments.generation import SegmentReader
-from index.segments.store import Store, toc_name
-from index.whoosh_engine.codec import NAME, key_of, schema, term_of, write_toc
+from index.segments.generation import IndexSnapshot, SegmentReader
+from index.segments.store import Store
+from index.whoosh_engine.codec import key_of, term_of
+from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.pages import Growing, page, random_page, segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
@@ -31,16 +31,24 @@ def grow_index(seed: int) -> Growing:
 
 
 @pytest.fixture(params=range(4))
-def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SegmentReader, ...]:
-    """Return the segments of an index committed to a folder; some of their pages are deleted."""
-    chunks = (made := grow_index(request.param)).parts
-    state = State("c", 1, sum(part.size for part in chunks), 1, "now")
-    assert any(part.dead_pages for part in made.parts)
-    return Store(tmp_path).commit(None, made.parts, state, write_toc).parts
+def generation(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
+    """Return an index that was committed to a folder and read again, in which pages were replaced."""
+    parts = grow_index(request.param).parts
+    state = State("c", 1, sum(part.size for part in parts), 1, "now")
+    assert any(part.dead_pages for part in parts)
+    Store(tmp_path).commit(None, parts, state)
+    return Store(tmp_path).read()
 
 
-def test_whoosh_reader_equals_its_segment(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
-    with open_dir(str(tmp_path)).reader() as multi:
+def reader_of(*parts: SegmentReader) -> IndexReader:
+    state = State(None, 0, sum(part.size for part in parts), 0, "")
+    return FlatIndex(IndexSnapshot(0, state, parts)).reader()
+
+
+def test_whoosh_reader_equals_its_segment(generation: IndexSnapshot) -> None:
+    parts = generation.parts
+    with FlatIndex(generation).reader() as multi:
+        assert multi.doc_count() == generation.state.chunks
         leaves = multi.leaf_readers()
         assert len(leaves) == len(parts)
         for (reader, _), part in zip(leaves, parts, strict=True):
@@ -55,12 +63,11 @@ def agree(reader: Any, part: SegmentReader) -> None:
     assert reader.has_deletions() == bool(dead)
     assert [reader.is_deleted(number) for number in range(made.size)] == [n in dead for n in range(made.size)]
     assert [reader.doc_field_length(n, "text") for n in range(made.size)] == made.lengths.tolist()
-    assert reader.field_length("text") == made.total
+    assert reader.field_length("text") == part.total
     assert reader.min_field_length("text") == min(made.lengths, default=0)
     assert reader.max_field_length("text") == max(made.lengths, default=0)
     for number in live:
-        path, key = made.address(number)
-        assert reader.stored_fields(number) == {"path": path, "key": key}
+        assert reader.stored_fields(number) == {"record": made.record(number)}
     assert sorted(reader.all_terms()) == sorted(map(term_of, made.term_keys()))
     for key in made.term_keys():
         name, text = term_of(key)
@@ -84,39 +91,60 @@ def agree(reader: Any, part: SegmentReader) -> None:
         assert posted == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead]
 
 
-def test_terms_are_listed_in_order_field_by_field(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
-    keys = {key for part in parts for key in part.segment.term_keys()}
-    with open_dir(str(tmp_path)).reader() as reader:
+def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
+    keys = {key for part in generation.parts for key in part.segment.term_keys()}
+    with FlatIndex(generation).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(term_of, keys))
         for name in ("text", "facet_tags", "facet_type"):
-            assert list(reader.lexicon(name)) == sorted(
-                text for found, text in map(term_of, keys) if found == name
-            )
+            texts = sorted(text for found, text in map(term_of, keys) if found == name)
+            assert list(reader.lexicon(name)) == texts
+            for prefix in (b"", b"a", b"wo", b"\xff"):
+                found = list(reader.expand_prefix(name, prefix))
+                assert found == [text for text in texts if text.startswith(prefix)]
 
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])
 def test_whoosh_searcher_finds_live_sections_of_each_term(
-    parts: tuple[SegmentReader, ...], tmp_path: Path, weighting: scoring.WeightingModel
+    generation: IndexSnapshot, weighting: scoring.WeightingModel
 ) -> None:
-    with open_dir(str(tmp_path)).searcher(weighting=weighting) as searcher:
-        for key in {key for part in parts for key in part.segment.term_keys()}:
+    with FlatIndex(generation).searcher(weighting=weighting) as searcher:
+        for key in {key for part in generation.parts for key in part.segment.term_keys()}:
             name, text = term_of(key)
-            wanted = {
+            expected = {
                 part.segment.address(number): weight
-                for part in parts
+                for part in generation.parts
                 for number, weight in zip(*(a.tolist() for a in part.segment.postings(key)), strict=True)
                 if number not in part.dead
             }
             hits = searcher.search(query.Term(name, text.decode()), limit=None)
-            assert {(hit["path"], hit["key"]) for hit in hits} == wanted.keys()
+            assert {hit["record"][:2] for hit in hits} == expected.keys()
             if isinstance(weighting, scoring.Frequency):
-                assert {(hit["path"], hit["key"]): hit.score for hit in hits} == wanted
+                assert {hit["record"][:2]: hit.score for hit in hits} == expected
 
 
-def test_unknown_term_raises_term_not_found(tmp_path: Path) -> None:
-    made = [SegmentReader.of(segment([page("a.md", "# Yak\n")]))]
-    Store(tmp_path).commit(None, made, State("c", 1, 1, 1, "now"), write_toc)
-    with open_dir(str(tmp_path)).reader() as reader:
+def test_matcher_skips_and_starts_again() -> None:
+    pages = [page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
+    reader = reader_of(SegmentReader.of(segment(pages))).leaf_readers()
+    [(leaf, _)] = reader
+    matcher = leaf.postings("text", "yak")
+    assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
+    matcher.skip_to(3)
+    assert matcher.id() == 4
+    copied = matcher.copy()
+    copied.skip_to(2)
+    assert copied.id() == 4
+    copied.skip_to(9)
+    assert not copied.is_active()
+    for move in (copied.next, lambda: copied.skip_to(9)):
+        with pytest.raises(ReadTooFar):
+            move()
+    copied.reset()
+    assert (copied.id(), matcher.id()) == (1, 4)
+    assert copied.value() == b""
+
+
+def test_unknown_term_raises_term_not_found() -> None:
+    with reader_of(SegmentReader.of(segment([page("a.md", "# Yak\n")]))) as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
         assert ("path", "yak") not in reader
@@ -127,17 +155,14 @@ def test_unknown_term_raises_term_not_found(tmp_path: Path) -> None:
             reader.term_info("facet_tags", "zebra")
 
 
+def test_index_without_sections_is_empty() -> None:
+    index = FlatIndex(IndexSnapshot(3, State(None, 0, 0, 0, ""), ()))
+    assert (index.is_empty(), index.latest_generation(), index.doc_count()) == (True, 3, 0)
+    with index.searcher() as searcher:
+        assert list(searcher.search(query.Term("text", "yak"))) == []
+
+
 def test_keys_and_terms_convert_both_ways() -> None:
     for key in (b"\0yak", b"tags\0a\0b", b"\xc3\xa9 \0x", b"text\0x", b"\0"):
         assert key_of(*term_of(key)) == key
     assert key_of("path", b"x") is None
-
-
-def test_whoosh_reads_the_written_table_of_contents() -> None:
-    index = grow_index(7)
-    storage = RamStorage()
-    storage.files[toc_name(41)] = write_toc(41, index.parts)
-    segments = TOC.read(storage, NAME, 41, schema()).segments
-    assert [segment.segid for segment in segments] == [part.segment.id for part in index.parts]
-    assert [segment.deleted_count() for segment in segments] == [len(part.dead) for part in index.parts]
-    assert TOC._filename(NAME, 41) == toc_name(41)

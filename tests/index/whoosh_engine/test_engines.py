@@ -156,12 +156,37 @@ def test_excluded_words_and_phrases_limit_and_order_results(history: History) ->
     assert first.score > second.score > third.score
 
 
+def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
+    history.commit(
+        page("a.md", "# A\n\nreplica sets"),
+        page("b.md", "# B\n\nsets of a replica, cleanup cleanup"),
+        page("c.md", "# C\n\nreplica and sets"),
+    )
+    a, b, c = (f"{name}.md#_preamble" for name in "abc")
+    assert history.ids('cleanup "replica sets"') == [b, a, c]
+    assert history.ids("cleanup replica sets")[0] == b
+    assert history.ids('cleanup "a replica sets"') == history.ids("cleanup replica sets")
+    assert history.ids('cleanup "sets of a replica"')[0] == b
+    history.commit(page("d.md", "# D\n\nreplica sets, replica sets"), deletes=["a.md"])
+    assert history.ids('"replica sets" cleanup', limit=1) == ["d.md#_preamble"]
+    assert history.ids('"replica sets"') == ["d.md#_preamble"]
+
+
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
     many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
     results = history.search('"alpha beta"')
     assert (results.hits, results.more, results.partial) == ((), False, True)
     assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+    mixed = history.search('gamma "alpha beta"')
+    assert mixed.partial
+    assert mixed.hits == history.search("gamma beta alpha").hits
+    assert history.search('gamma "alpha beta"', limit=1, offset=500).hits
+    narrowed = history.search(replace(parse('gamma "alpha beta"'), path="b.md"))
+    assert not narrowed.partial
+    assert (
+        narrowed.hits[0].score > history.search(replace(parse("gamma alpha beta"), path="b.md")).hits[0].score
+    )
 
 
 def test_pages_cover_all_results_once(history: History) -> None:

@@ -13,7 +13,7 @@ import pytest
 from index.building.builder import build_segments
 from index.matches import Matcher
 from index.page import IndexedDocument
-from index.snippets import DisplayText, cut_snippet
+from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
 from tests.workspace.documents import EDIT_CONTEXT, revised
@@ -147,7 +147,7 @@ USES: dict[str, Callable[[Document], object]] = {
         Document.parse(b"# T\n", FILE), EDIT_CONTEXT
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
-    "show hits": lambda d: [cut_snippet(DisplayText(text(d)[:100_000]), Matcher({"word"}))],
+    "show hits": lambda d: [cut_snippet(text(d)[:100_000], Matcher({"word"}))],
     "outline": lambda d: (list_sections(d), summarize_sections(d), extra_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }

@@ -1,0 +1,115 @@
+"""Conditions of a query: which sections it selects, as a tree of values.
+
+`index.operators` parses them, and an engine evaluates them. In a part that limits or hints can name,
+`written` is the text of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+WordField = Literal["text", "title", "heading"]
+"""The words of a section, of its document's title, or of its own heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class HasWord:
+    """The field has every one of these index terms, which are those of one word."""
+
+    field: WordField
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HasPrefix:
+    """The field has an index term that begins with a folded text, or the stem of this text."""
+
+    field: WordField
+    prefix: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class HasSimilarWord:
+    """The field has a term at most `edits` edits from a folded word (`index.spelling`)."""
+
+    field: WordField
+    word: str
+    edits: int
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class HasPhrase:
+    """The section has these words in this order, in its text or in its heading."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HasValue:
+    """The document has a value for a taxonomy key, in any case; with `is_prefix`, one that begins so."""
+
+    key: str
+    value: str
+    written: str
+    is_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HasDate:
+    """The document has a date in the front matter for a key: `first` to `last`, inclusive, `YYYY-MM-DD`."""
+
+    key: str
+    first: str | None
+    last: str | None
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsUnder:
+    """The document has this path, is in the folder of this path, or matches the glob."""
+
+    path: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part is satisfied."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part is satisfied."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """The part is not satisfied."""
+
+    part: Condition
+
+
+Leaf = HasWord | HasPrefix | HasSimilarWord | HasPhrase | HasValue | HasDate | IsUnder
+Condition = Leaf | AllOf | AnyOf | Negation
+
+
+def list_leaves(condition: Condition | None) -> Iterator[Leaf]:
+    """Yield the conditions that have no parts, from left to right."""
+    match condition:
+        case None:
+            return
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from list_leaves(part)
+        case Negation(part):
+            yield from list_leaves(part)
+        case _:
+            yield condition

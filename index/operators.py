@@ -1,0 +1,671 @@
+"""The operators of the query syntax: a lexer and a parser to a `Condition`.
+
+    auth*   retry~1   retry~2                    words that begin so, or that are similar
+    title:x  heading:x  path:docs  tag:x  KEY:x  conditions on a field; a value can be quoted, or end with *
+    KEY:2026-01-31  KEY:>2026-01  KEY:[A TO B]   conditions on a date of the front matter
+    a AND b   a OR b   NOT a   ( )               the conditions and words that a section must satisfy
+
+Words side by side are joined by OR, conditions by AND. NOT binds most tightly, then words side by side, then
+AND, then OR. `_settle_operators` decides which capitals are operators.
+
+A part that is not correct is searched for as words, and a note reports it. Text that only looks like a field
+(`12:30`, `std::vector`, `localhost:8080`) is words without a note.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+from index.analysis import STOP_WORDS, TOKEN, expand
+from index.analysis.expansion import MAX_TOKEN, is_name
+from index.analysis.words import WORD, fold
+from index.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    HasDate,
+    HasPhrase,
+    HasPrefix,
+    HasSimilarWord,
+    HasValue,
+    HasWord,
+    IsUnder,
+    Negation,
+    WordField,
+)
+from index.phrases import split_words
+from index.port import MAX_PATH, QueryTooBroad
+
+WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
+PATH = "path"
+TAG = "tag"
+"""The field `tag` is the key `tags`, unless there is a key `tag`."""
+
+MAX_EDITS = 2
+MAX_PARTS = 64
+"""The largest number of operators, fields, prefixes and similar words of a query, and of its brackets."""
+
+MAX_DEPTH = 20
+"""The largest depth of nested brackets."""
+
+MAX_NOTES = 8
+_MAX_SHOWN = 60
+_MAX_FIELDS_SHOWN = 12
+_MAX_SIMILAR_LENGTH = 32  # as in `index.spelling`
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of the documents of a commit, besides words and paths. They are read only if needed.
+
+    `keys` returns the keys of the taxonomy. `has_dates` returns True if a document has a date for a key.
+    """
+
+    keys: Callable[[], Collection[str]] = tuple
+    has_dates: Callable[[str], bool] = lambda _: False
+
+
+NO_FIELDS = Fields()
+
+
+@dataclass(slots=True)
+class Operators:
+    """The operators of a query, and the text that remains of it.
+
+    `text` is still to be parsed as words. If `is_boolean`, the words, phrases and exclusions are also in the
+    condition. `selects` is True if the condition can select sections alone, because it requires something;
+    they are then ranked by the words of `ranking`. `expansions` are words that rank. `notes` report incorrect
+    operators.
+    """
+
+    text: str
+    condition: Condition | None = None
+    expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
+    is_boolean: bool = False
+    selects: bool = False
+    ranking: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
+    """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it has too many."""
+    if not _TRIGGER.search(text):
+        return None
+    lexer = _Lexer(text, fields)
+    parts = _settle_operators(list(lexer.parts()))
+    if any(part.kind in _OPERATORS for part in parts):
+        try:
+            parser = _Parser(parts)
+            condition = parser.parse()
+        except _NotAnExpression as error:
+            lexer.notes.append(f"AND, OR and NOT were searched as words: {error}")
+        else:
+            _check_number(parts, text)
+            ranking = " ".join(part.scored for part in parser.positive)
+            expansions = _distinct_expansions(parser.positive)
+            notes = _limit_notes(lexer.notes)
+            return Operators(ranking, condition, expansions, True, True, ranking, notes)
+    parts = [part for part in parts if part.kind in (_Kind.CONDITION, _Kind.EXPANSION)]
+    if not (parts or lexer.notes):
+        return None
+    _check_number(parts, text)
+    conditions = [part for part in parts if part.kind is _Kind.CONDITION]
+    return Operators(
+        _replace_parts(text, parts),
+        _join(AllOf, [part.condition for part in conditions]),
+        _distinct_expansions(parts),
+        selects=not all(part.is_negative for part in conditions),
+        ranking=" ".join(part.scored for part in conditions),
+        notes=_limit_notes(lexer.notes),
+    )
+
+
+# The text has an operator only if this matches.
+_TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)")
+
+_STRAIGHT = '"\u201c\u201d\u201e\u201f'
+_QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
+# As in `index.query`, a quote right after a letter or digit opens no phrase.
+_RUN = rf"[^\s(){_QUOTES}]*+ (?: (?<=[A-Za-z0-9_]) [{_QUOTES}] [^\s(){_QUOTES}]*+ )*"
+_BALANCED_RUN = rf"{_RUN} (?: \( [^\s()]*+ \) {_RUN} )*"
+_PART = re.compile(
+    rf"""
+    (?P<bracket> [()] )
+  | (?P<operator> (?<![^\s(]) (?:AND|OR|NOT) (?!\S) | (?<!\S) (?:AND|OR|NOT) (?=\() )
+  | (?P<dash> (?<![^\s(]) - )?
+    (?: (?P<name> [A-Za-z][\w.-]*+ ) :
+        (?: [{_STRAIGHT}] (?P<quoted> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+          | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb
+          | (?P<range> \[ [^\]\n]{{0,80}} \] (?! [^\s)] ) )
+          | (?P<value> (?! :|// ) [^\s(){_QUOTES}] {_BALANCED_RUN} )
+          | (?= \s | [)] | $ ) )
+      | (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<phrase> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+      | \u00ab (?P<pointed_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
+  | (?P<word> [^\s()] {_BALANCED_RUN} )
+    """,
+    re.VERBOSE,
+)
+_SIMILAR = re.compile(r"([^~]+)~(\d+)")
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
+_COMPARED = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
+_BETWEEN = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+# A name and a value that were probably meant as a field.
+_LIKELY_NAME = re.compile(r"[a-z][a-z_-]{1,63}")
+_LIKELY_VALUE = re.compile(r"[^\W\d_][\w.*~-]*[,;]?|[<>]=?\d[\d-]*|\[.* TO .*\]")
+
+
+class _Kind(Enum):
+    OPEN = auto()
+    CLOSE = auto()
+    AND = auto()
+    OR = auto()
+    NOT = auto()
+    CONDITION = auto()
+    EXPANSION = auto()
+    WORDS = auto()
+
+
+_OPERATORS = _Kind.AND, _Kind.OR, _Kind.NOT
+_NAMES = {"AND": _Kind.AND, "OR": _Kind.OR, "NOT": _Kind.NOT}
+
+
+class _Part(NamedTuple):
+    """A part of a query. `scored` are the words by which it ranks; a condition is None for stop words."""
+
+    kind: _Kind
+    start: int
+    end: int
+    written: str
+    condition: Condition | None = None
+    scored: str = ""
+    expansion: HasPrefix | HasSimilarWord | None = None
+    is_negative: bool = False
+
+
+@dataclass(slots=True)
+class _Lexer:
+    text: str
+    fields: Fields
+    notes: list[str] = field(default_factory=list)
+    _known_keys: Collection[str] | None = None
+
+    def parts(self) -> Iterator[_Part]:
+        for found in _PART.finditer(self.text):
+            start, end = found.span()
+            written = found[0]
+            if bracket := found["bracket"]:
+                yield _Part(_Kind.OPEN if bracket == "(" else _Kind.CLOSE, start, end, written)
+            elif operator := found["operator"]:
+                yield _Part(_NAMES[operator], start, end, written)
+            elif found["name"]:
+                yield self._field(found)
+            elif (phrase := _first(found["phrase"], found["pointed_phrase"])) is not None:
+                yield _phrase(found, phrase)
+            else:
+                yield self._word(found)
+
+    @property
+    def _keys(self) -> Collection[str]:
+        if self._known_keys is None:
+            self._known_keys = self.fields.keys()
+        return self._known_keys
+
+    def _note(self, written: str, reason: str) -> None:
+        self.notes.append(f"'{_shorten(written)}' was searched as words: {reason}")
+
+    def _field(self, found: re.Match[str]) -> _Part:
+        """Return the condition on a field, or words if it is not one."""
+        name, quoted = found["name"], _first(found["quoted"], found["pointed"])
+        value = (found["range"] or found["value"] or "").rstrip(",;") if quoted is None else quoted
+        condition: Condition | None
+        scored = ""
+        if name in WORD_FIELDS:
+            condition, scored = self._word_field(name, value, found[0], is_quoted=quoted is not None)
+        elif name == PATH:
+            condition = self._path(value, found[0])
+        else:
+            condition = self._key_field(name, value, found[0], is_quoted=quoted is not None)
+        if condition is None:
+            return _words(found, found[0])
+        if found["dash"]:
+            return _make_part(found, _Kind.CONDITION, Negation(condition), is_negative=True)
+        return _make_part(found, _Kind.CONDITION, condition, scored)
+
+    def _word_field(
+        self, name: WordField, value: str, written: str, *, is_quoted: bool
+    ) -> tuple[Condition | None, str]:
+        """Return the condition on the words of a field, and the words by which it ranks."""
+        if not is_quoted:
+            count = len(self.notes)
+            if expansion := self._expansion(name, value, written):
+                return expansion, _literal(expansion)
+            if len(self.notes) > count:
+                return None, ""
+        tokens = TOKEN.findall(value)
+        condition = _join(AllOf, [_word_condition(token, name, stop_words=True) for token in tokens])
+        if condition is None:
+            self._note(written, f"the field has no value (such as {name}:retry)")
+        return condition, value
+
+    def _path(self, value: str, written: str) -> Condition | None:
+        if not value:
+            self._note(written, f"the field has no value (such as {PATH}:guides)")
+            return None
+        if len(value) > MAX_PATH:
+            raise QueryTooBroad(
+                f"'{_shorten(written)}' has {len(value):,} characters (limit {MAX_PATH:,})",
+                fix="Filter by a folder, such as path:guides.",
+                limit=MAX_PATH,
+                part=_shorten(written),
+            )
+        return IsUnder(value, written)
+
+    def _key_field(self, name: str, value: str, written: str, *, is_quoted: bool) -> Condition | None:
+        """Return the condition on a taxonomy key or on a date; None for another name or without a value."""
+        key = "tags" if name == TAG and TAG not in self._keys else name
+        is_key = name == TAG or name in self._keys
+        if not value:
+            if is_key:
+                self._note(written, f"the field has no value (such as {name}:VALUE)")
+            return None
+        is_range = not is_quoted and (value.startswith("[") or _COMPARED.fullmatch(value) is not None)
+        if is_range or _DATE.fullmatch(value) or not is_key:
+            has_dates = _KEY.fullmatch(key) is not None and self.fields.has_dates(key)
+        else:
+            has_dates = False
+        if not (is_key or has_dates):
+            self._note_unknown(name, value, written, is_quoted=is_quoted)
+            return None
+        if is_range or not is_key:
+            if has_dates:
+                return self._date(key, value, written)
+            self._note(written, f"no document has a date '{name}'")
+            return None
+        if has_dates and (first := _first_day(value)) is not None:
+            return AnyOf((HasValue(key, value, written), HasDate(key, first, _last_day(value), written)))
+        is_prefix = not is_quoted and len(value) > 1 and value.endswith("*")
+        return HasValue(key, value.removesuffix("*") if is_prefix else value, written, is_prefix)
+
+    def _note_unknown(self, name: str, value: str, written: str, *, is_quoted: bool) -> None:
+        known = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
+        is_likely = _LIKELY_NAME.fullmatch(name) and (is_quoted or _LIKELY_VALUE.fullmatch(value))
+        if is_likely or name.lower() in known:
+            listed = ", ".join(known[:_MAX_FIELDS_SHOWN]) + (", …" if len(known) > _MAX_FIELDS_SHOWN else "")
+            self._note(written, f"'{_shorten(name)}' is not a field ({listed})")
+
+    def _date(self, key: str, value: str, written: str) -> Condition | None:
+        """Return the condition on a date; note a value that is not a date or range."""
+        if compared := _COMPARED.fullmatch(value):
+            return self._compared_date(key, compared[1], compared[2], written)
+        if between := _BETWEEN.fullmatch(value):
+            first, last = (None if limit == "*" else limit for limit in between.groups())
+        elif value.startswith("["):
+            self._note(written, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
+            return None
+        else:
+            first = last = value
+        if not all(limit is None or _first_day(limit) for limit in (first, last)):
+            self._note_invalid_date(written)
+            return None
+        first_day, last_day = first and _first_day(first), last and _last_day(last)
+        if first_day and last_day and first_day > last_day:
+            self._note(written, "the range ends before it begins")
+            return None
+        return HasDate(key, first_day, last_day, written)
+
+    def _compared_date(self, key: str, sign: str, limit: str, written: str) -> Condition | None:
+        first, last = _first_day(limit), _last_day(limit)
+        if first is None or last is None:
+            self._note_invalid_date(written)
+            return None
+        match sign:
+            case ">=":
+                return HasDate(key, first, None, written)
+            case "<=":
+                return HasDate(key, None, last, written)
+            case ">":
+                condition = HasDate(key, last, None, written)
+            case _:
+                condition = HasDate(key, None, first, written)
+        return AllOf((condition, Negation(HasDate(key, first, last, written))))
+
+    def _note_invalid_date(self, written: str) -> None:
+        self._note(written, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
+
+    def _expansion(self, field: WordField, text: str, written: str) -> HasPrefix | HasSimilarWord | None:
+        """Return the words that a prefix or a similar word matches; None if the text is neither."""
+        if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
+            return HasPrefix(field, fold(prefix)[:MAX_TOKEN], written)
+        similar = _SIMILAR.fullmatch(text) if "~" in text else None
+        if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
+            return None
+        if not _has_similar_words(similar[1]):
+            self._note(written, "~ needs a word of at most 32 letters")
+            return None
+        if not 1 <= int(similar[2][:3]) <= MAX_EDITS:
+            self._note(written, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
+            return None
+        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), written)
+
+    def _word(self, found: re.Match[str]) -> _Part:
+        word = found[0]
+        if is_excluded := self._is_excluded(found.start(), word):
+            word = word[1:]
+        expansion = self._expansion("text", word, word)
+        if expansion is None:
+            return _words(found, word, is_negative=is_excluded)
+        if is_excluded:
+            return _make_part(found, _Kind.CONDITION, Negation(expansion), is_negative=True)
+        return _make_part(found, _Kind.EXPANSION, expansion, _literal(expansion), expansion)
+
+    def _is_excluded(self, start: int, word: str) -> bool:
+        """Return True if a dash excludes the word, as `index.query` defines: no number and no short flag."""
+        if word[0] != "-" or not word[1:2].isalpha():
+            return False
+        if start and not (self.text[start - 1].isspace() or self.text[start - 1] == "("):
+            return False
+        tokens = TOKEN.findall(word[1:])
+        return len(tokens) == 1 and (len(tokens[0]) > 2 or not tokens[0].isascii())
+
+
+_JOINED = re.compile(r"[\d_.'\u2019+#-]")
+
+
+def _is_prefix(text: str) -> bool:
+    """Return True if the text is the beginning of a word or name; of scripts without spaces one character.
+
+    These are indexed by pairs of characters, so that a longer text finds its continuations without a star.
+    """
+    return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
+
+
+def _has_similar_words(text: str) -> bool:
+    return (
+        len(text) <= _MAX_SIMILAR_LENGTH
+        and WORD.fullmatch(text) is not None
+        and _JOINED.search(text) is None
+        and is_name(text)
+    )
+
+
+def _literal(expansion: HasPrefix | HasSimilarWord) -> str:
+    """Return the word itself, so that sections with exactly this word rank first."""
+    return expansion.prefix if isinstance(expansion, HasPrefix) else expansion.word
+
+
+def _make_part(
+    found: re.Match[str],
+    kind: _Kind,
+    condition: Condition | None,
+    scored: str = "",
+    expansion: HasPrefix | HasSimilarWord | None = None,
+    *,
+    is_negative: bool = False,
+) -> _Part:
+    return _Part(kind, found.start(), found.end(), found[0], condition, scored, expansion, is_negative)
+
+
+def _words(found: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
+    conditions = [_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
+    return _words_or_phrase(found, _join(AllOf, conditions), text, is_negative=is_negative)
+
+
+def _phrase(found: re.Match[str], text: str) -> _Part:
+    words = split_words(text)
+    return _words_or_phrase(found, HasPhrase(words) if words else None, text, is_negative=bool(found["dash"]))
+
+
+def _words_or_phrase(
+    found: re.Match[str], condition: Condition | None, text: str, *, is_negative: bool
+) -> _Part:
+    if is_negative and condition is not None:
+        return _make_part(found, _Kind.WORDS, Negation(condition), is_negative=True)
+    return _make_part(found, _Kind.WORDS, condition, text)
+
+
+def _word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
+    """Return the condition of a token: its full term, or all parts of a name; None for a stop word."""
+    terms = expand(token)
+    if not stop_words and STOP_WORDS.issuperset(terms):
+        return None
+    if len(terms) == 1 or not is_name(token):
+        return HasWord(name, terms) if terms else None
+    return AnyOf((HasWord(name, terms[:1]), HasWord(name, terms[1:])))
+
+
+def _join(kind: type[AllOf] | type[AnyOf], conditions: Iterable[Condition | None]) -> Condition | None:
+    found = tuple(condition for condition in conditions if condition is not None)
+    return kind(found) if len(found) > 1 else found[0] if found else None
+
+
+_AUXILIARIES = """
+    am are be been being can could did do does had has have if is may might must shall should was were why
+    will would
+"""
+# NOT right after these words is emphasis: "it is NOT supported", "MUST NOT".
+_EMPHASIZED = frozenset(_AUXILIARIES.split())
+_CONTRACTIONS = "'s", "'re", "'m", "'ll"
+# Such words after NOT are SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
+_STATUS = re.compile(r"[A-Z]{2,}(?:ED|ABLE)|FOUND|NULL|EXISTS|LIKE")
+# In capitals these words are abbreviations too.
+_ABBREVIATIONS = frozenset(("am", "as", "can", "do", "it", "me", "so", "us"))
+_SENTENCE_WORDS = frozenset(
+    word.upper() for word in STOP_WORDS - _ABBREVIATIONS if len(word) > 1 and word.isalpha()
+) - {"AND", "OR", "NOT"} | {"SELECT", "NULL", "LIKE", "EXISTS"}
+
+
+def _settle_operators(parts: list[_Part]) -> list[_Part]:
+    """Return the parts with AND, OR and NOT as words where the capitals are emphasis, SQL or a heading.
+
+    They are operators only if the query has a letter that is not a capital, and no other stop word in
+    capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
+    before a status ("NOT FOUND"). After the end of a sentence AND and OR begin the next one.
+    """
+    others = [part.written for part in parts if part.kind not in _OPERATORS]
+    if len(others) == len(parts):
+        return parts
+    has_operators = any(letter.isalpha() and not letter.isupper() for text in others for letter in text)
+    if has_operators:
+        has_operators = _SENTENCE_WORDS.isdisjoint(text.strip(_PUNCTUATION) for text in others)
+    settled: list[_Part] = []
+    for index, part in enumerate(parts):
+        if part.kind in _OPERATORS and not (has_operators and _is_operator(parts, index)):
+            part = part._replace(kind=_Kind.WORDS, scored=part.written)
+        settled.append(part)
+    return settled
+
+
+_PUNCTUATION = ".,;:!?'*_`"
+
+
+def _is_operator(parts: list[_Part], index: int) -> bool:
+    before = parts[index - 1].written.lower() if index else ""
+    if parts[index].kind is not _Kind.NOT:
+        return not before.endswith((".", "!", "?"))
+    after = parts[index + 1].written if index + 1 < len(parts) else ""
+    is_emphasis = before in _EMPHASIZED or before.replace("\u2019", "'").endswith(_CONTRACTIONS)
+    return not is_emphasis and not _STATUS.fullmatch(after.strip(_PUNCTUATION))
+
+
+def _distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
+    return tuple(dict.fromkeys(part.expansion for part in parts if part.expansion))
+
+
+def _replace_parts(text: str, parts: Iterable[_Part]) -> str:
+    """Return the text without its conditions, and with words in place of expansions."""
+    remaining, end = [], 0
+    for part in parts:
+        remaining.append(text[end : part.start])
+        if part.kind is _Kind.EXPANSION:
+            remaining.append(part.scored)
+        end = part.end
+    return " ".join([*remaining, text[end:]])
+
+
+def _check_number(parts: Iterable[_Part], text: str) -> None:
+    """Raise QueryTooBroad if there are too many parts, without words and repetitions."""
+    distinct: set[str] = set()
+    count = 0
+    for part in parts:
+        if part.kind in (_Kind.CONDITION, _Kind.EXPANSION):
+            distinct.add(part.written)
+        elif part.kind in _OPERATORS or part.kind is _Kind.OPEN:
+            count += 1
+        if count + len(distinct) > MAX_PARTS:
+            written = _shorten(text[part.start :])
+            raise QueryTooBroad(
+                f"the query has more than {MAX_PARTS} operators, fields and brackets (from '{written}' on)",
+                fix="Use fewer operators, fields and brackets.",
+                limit=MAX_PARTS,
+                part=written,
+            )
+
+
+def _limit_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    distinct = list(dict.fromkeys(notes))
+    if (count := len(distinct) - MAX_NOTES) > 0:
+        distinct[MAX_NOTES:] = [f"{count} more parts of the query were searched as words"]
+    return tuple(distinct)
+
+
+def _shorten(text: str) -> str:
+    """Shorten a part of a query for a message, without invisible characters."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_MAX_SHOWN])
+    return f"{shown}…" if len(text) > _MAX_SHOWN else shown
+
+
+def _first(*texts: str | None) -> str | None:
+    return next((text for text in texts if text is not None), None)
+
+
+def _first_day(text: str) -> str | None:
+    """Return the first day of a date, month or year as YYYY-MM-DD; None if it is invalid."""
+    return _day(text, is_last=False)
+
+
+def _last_day(text: str) -> str | None:
+    return _day(text, is_last=True)
+
+
+def _day(text: str, *, is_last: bool) -> str | None:
+    found = _DATE.fullmatch(text)
+    if found is None or found[1] == "0000":
+        return None
+    year, month = int(found[1]), int(found[2] or (12 if is_last else 1))
+    if not 1 <= month <= 12:
+        return None
+    days = monthrange(year, month)[1]
+    day = int(found[3] or (days if is_last else 1))
+    return f"{year:04}-{month:02}-{day:02}" if 1 <= day <= days else None
+
+
+class _NotAnExpression(Exception):
+    """The operators and brackets form no expression; the message has the reason."""
+
+
+class _Parser:
+    """A parser by recursive descent. `positive` are the parts that are required and not excluded."""
+
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
+        self._next = 0
+        self._depth = 0
+        self._is_negated = False
+        self.positive: list[_Part] = []
+
+    def parse(self) -> Condition:
+        self._check_brackets()
+        condition = self._any()
+        if condition is None or not self.positive:
+            raise _NotAnExpression("the query only excludes words")
+        return condition
+
+    def _check_brackets(self) -> None:
+        depth = 0
+        for part in self._parts:
+            depth += (part.kind is _Kind.OPEN) - (part.kind is _Kind.CLOSE)
+            if depth < 0:
+                raise _NotAnExpression("a bracket is closed that is not open")
+        if depth:
+            raise _NotAnExpression("a bracket is not closed")
+
+    def _kind(self) -> _Kind | None:
+        return self._parts[self._next].kind if self._next < len(self._parts) else None
+
+    def _any(self) -> Condition | None:
+        conditions = [self._all()]
+        while self._kind() is _Kind.OR:
+            self._next += 1
+            conditions.append(self._all())
+        return _join(AnyOf, conditions)
+
+    def _all(self) -> Condition | None:
+        conditions = [self._neighbours()]
+        while self._kind() is _Kind.AND:
+            self._next += 1
+            conditions.append(self._neighbours())
+        return _join(AllOf, conditions)
+
+    def _neighbours(self) -> Condition | None:
+        """Parse parts side by side: one of the words, and all conditions and exclusions.
+
+        Brackets without words are a condition.
+        """
+        alternatives: list[Condition | None] = []
+        required: list[Condition | None] = []
+        first = self._next
+        while self._kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
+            start = self._next
+            condition, is_negative = self._operand()
+            parts = self._parts[start : self._next]
+            has_words = any(part.kind in (_Kind.WORDS, _Kind.EXPANSION) for part in parts)
+            (alternatives if has_words and not is_negative else required).append(condition)
+        if self._next == first:
+            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
+        return _join(AllOf, [_join(AnyOf, alternatives), *required])
+
+    def _operand(self) -> tuple[Condition | None, bool]:
+        """Parse one part, a pair of brackets, or NOT with one of them; return True if it is an exclusion."""
+        count = 0
+        while self._kind() is _Kind.NOT:
+            self._next += 1
+            count += 1
+        is_excluded = count % 2 == 1
+        was_negated, self._is_negated = self._is_negated, self._is_negated != is_excluded
+        kind = self._kind()
+        is_negative = is_excluded
+        if kind is _Kind.OPEN:
+            condition = self._brackets()
+        elif kind in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
+            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
+        else:
+            part = self._parts[self._next]
+            self._next += 1
+            condition = part.condition
+            is_negative = is_excluded != part.is_negative
+            if condition is not None and not (self._is_negated or part.is_negative):
+                self.positive.append(part)
+        self._is_negated = was_negated
+        return Negation(condition) if is_excluded and condition is not None else condition, is_negative
+
+    def _brackets(self) -> Condition | None:
+        start = self._parts[self._next]
+        self._next += 1
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise QueryTooBroad(
+                f"the brackets are nested more than {MAX_DEPTH} deep (character {start.start + 1:,})",
+                fix="Use fewer brackets.",
+                limit=MAX_DEPTH,
+                part=start.written,
+            )
+        condition = self._any()
+        self._next += 1
+        self._depth -= 1
+        return condition

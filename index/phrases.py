@@ -1,0 +1,159 @@
+"""Exact phrases: words that follow one another in the text or the heading of a section.
+
+An index has no positions of words. Each section with all words of a phrase is therefore read, and the phrase
+is searched for in its words. Case and accents make no difference; word endings do. All other characters
+(punctuation, line breaks, the marks of emphasis and code) only separate words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from index.analysis import HEADING_WEIGHT, MAX_WEIGHT, STOP_WORDS, TOKEN, expand, strip_markup
+from index.analysis.words import fold, normalize, script_runs_pattern
+from index.page import SectionRecord
+
+_JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the words of normalised text as written; in scripts without spaces, runs of characters.
+
+    `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
+    """
+    words = " ".join(TOKEN.findall(text))
+    for joiner in _JOINERS:
+        words = words.replace(joiner, " ")
+    if "_" in words:
+        return tuple(bare for word in words.split() if (bare := word.strip("_")))
+    return tuple(words.split())
+
+
+def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
+    """Return the index terms of every section that contains this phrase, without stop words.
+
+    The result is empty for a phrase of stop words. The other terms of the query then select the sections.
+    """
+    words = (word for word in phrase if fold(word) not in STOP_WORDS)
+    return tuple(dict.fromkeys(term for word in words for term in _terms_inside_names(word)))
+
+
+def _terms_inside_names(word: str) -> Iterable[str]:
+    """Return the index terms that a word also has as part of a longer name."""
+    return (term for term in expand(f"x.{word}")[1:] if term != "x")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """Phrases that must all occur, each as a sequence of folded words."""
+
+    runs: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
+        """Return the phrases of a query, each given as its words."""
+        runs = [run for run in (_run(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
+        return cls(tuple(runs), tuple(map(_rough_pattern, runs)))
+
+    def occur_in(self, heading: str, text: bytes) -> bool:
+        """Return True if each phrase occurs in a section's heading or in its Markdown.
+
+        Takes time linear in the text.
+        """
+        body = strip_markup(text).decode("utf-8", "replace")
+        return all(
+            _occurs(run, pattern, body) or _occurs(run, pattern, heading)
+            for run, pattern in zip(self.runs, self.patterns, strict=True)
+        )
+
+
+def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
+    """Return True if a phrase occurs in a text.
+
+    Splitting a text into words takes ten times as long as a search for the pattern. So only the lines of the
+    pattern's first match are split, and an ASCII text without a match is not. If the phrase is not in these
+    lines, the full text is split.
+    """
+    if text.isascii():
+        lowered = text.lower()
+        match = pattern.search(lowered)
+        if match is None:
+            return False
+        start, end = lowered.rfind("\n", 0, match.start()) + 1, lowered.find("\n", match.end())
+        if run in _run(lowered[start : end if end >= 0 else None]):
+            return True
+    return run in _run(text)
+
+
+_ROUGH_WORDS = 8  # so that the search takes linear time for a phrase of any length
+
+
+def _rough_pattern(run: str) -> re.Pattern[str]:
+    """Return a pattern that every lower-case ASCII text with this phrase matches, and some others do."""
+    return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_ROUGH_WORDS])))
+
+
+def make_phrase_filter(
+    phrases: Iterable[Iterable[str]], read: Callable[[SectionRecord], bytes]
+) -> Callable[[SectionRecord], bool]:
+    """Return a function that returns True if a section contains all the phrases.
+
+    `read` returns the Markdown under the heading of a section.
+    """
+    required_phrases = Phrases.of(phrases)
+    return lambda record: required_phrases.occur_in(record.heading, read(record))
+
+
+MAX_SCORED_WORDS = 2
+"""The largest number of words of a phrase that counts as a term among other words."""
+
+
+def can_be_scored(phrase: Iterable[str]) -> bool:
+    """Return True if a phrase is short, and not of stop words alone.
+
+    The sections with a phrase of stop words cannot be listed.
+    """
+    phrase = tuple(phrase)
+    return len(_run(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(required_terms(phrase))
+
+
+def make_phrase_counter(
+    phrase: Iterable[str], read: Callable[[SectionRecord], bytes]
+) -> Callable[[SectionRecord], int]:
+    """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
+
+    The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
+    """
+    run = _run(" ".join(phrase))
+    pattern = _rough_pattern(run)
+    # With two spaces between words, neighbouring occurrences share no character.
+    spaced = run.replace(" ", "  ")[1:-1]
+
+    def count(text: str) -> int:
+        if text.isascii() and pattern.search(text.lower()) is None:
+            return 0
+        return _run(text).replace(" ", "  ").count(spaced)
+
+    def weigh_phrase(record: SectionRecord) -> int:
+        body = strip_markup(read(record)).decode("utf-8", "replace")
+        return min(count(body) + HEADING_WEIGHT * count(record.heading), MAX_WEIGHT)
+
+    return weigh_phrase
+
+
+def _run(text: str) -> str:
+    """Return the folded words of a text with a space on both sides of each.
+
+    In scripts without spaces each character counts as a word.
+    """
+    words = " ".join(split_words(fold(normalize(text))))
+    if not words.isascii():
+        words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
+    return f" {words} "
+
+
+def _separate_spaceless(run: re.Match[str]) -> str:
+    return f" {' '.join(run[1])} " if run[1] else run[0]

@@ -1,0 +1,71 @@
+"""The Whoosh collector of Docyard: it evaluates a query for sections by the arrays of posting lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from whoosh.collectors import Collector
+
+from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
+from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, top_results
+from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
+
+if TYPE_CHECKING:
+    from index.ranking.segment_groups import Statistics
+    from index.whoosh_engine.flat_index import CodecReader
+    from index.whoosh_engine.section_query import SectionQuery
+
+
+class SectionCollector(Collector):  # type: ignore[misc]
+    """Collects the range [offset, offset + limit) of the results of a `SectionQuery`, as `found`.
+
+    `expanded` are the terms that the query's expansions match.
+
+    Whoosh's collectors step through the matcher of each segment. This one evaluates all segments at once, by
+    exact scores (`index.ranking`), and never creates a matcher.
+    """
+
+    q: SectionQuery
+
+    def __init__(self, reader: CodecReader, statistics: Statistics, offset: int, limit: int) -> None:
+        self._reader = reader
+        self._statistics = statistics
+        self._offset = offset
+        self._limit = limit
+        self.found = ResultRange((), False)
+        self.expanded: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Evaluate the query that Whoosh's searcher has set by `prepare`."""
+        parsed, read = self.q.parsed, self.q.read
+        try:
+            selection = self._select() if parsed.condition or parsed.expansions else NO_SELECTION
+            self.found = top_results(
+                self._statistics,
+                parsed,
+                offset=self._offset,
+                limit=self._limit,
+                required=[term for phrase in parsed.phrases for term in required_terms(phrase)],
+                verify=make_phrase_filter(parsed.phrases, read) if parsed.phrases else None,
+                scored_phrases=[
+                    ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+                    for words in parsed.scored_phrases
+                ],
+                selection=selection,
+            )
+        finally:
+            self.finish()
+
+    def _select(self) -> Selection:
+        """Evaluate the condition and the expansions of the query. Raises QueryTooBroad."""
+        parsed, deadline = self.q.parsed, Deadline()
+        nodes = ConditionNodes(self._statistics, self.q.read, deadline)
+        node = nodes.make(parsed.condition) if parsed.condition is not None else None
+        unions = [nodes.expand(part) for part in parsed.expansions]
+        self.expanded = tuple(dict.fromkeys(term for union in unions for term in union))
+        if node is None:
+            return Selection(None, unions)
+        flags = ConditionFlags(self.top_searcher, self._reader, deadline).by_segment(node)
+        groups = self._statistics.groups
+        return Selection([np.concatenate([flags[id] for id in group.segments]) for group in groups], unions)

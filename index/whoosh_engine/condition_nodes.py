@@ -1,0 +1,252 @@
+"""The condition of a query as nodes of a Whoosh query tree, and their evaluation.
+
+The evaluation gives a flag for each section. AND, OR, NOT and terms are evaluated by arrays, and Whoosh
+expands ranges by the dictionary. Any other node is evaluated by its own matcher.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from whoosh import query
+
+from index.analysis.words import stem
+from index.conditions import (
+    AllOf,
+    AnyOf,
+    Condition,
+    HasDate,
+    HasPhrase,
+    HasPrefix,
+    HasSimilarWord,
+    HasValue,
+    HasWord,
+    IsUnder,
+    Negation,
+)
+from index.phrases import required_terms
+from index.port import QueryTooBroad
+from index.ranking.segment_groups import flag_sections_under
+from index.segments.arrays import encode
+from index.segments.segment import DATE, HEADING, TEXT, TITLE, term_key
+from index.spelling import find_terms_within
+from index.whoosh_engine.codec import field_name
+from index.whoosh_engine.section_query import PathQuery, PhraseQuery, ReadSection
+
+if TYPE_CHECKING:
+    from whoosh.searching import Searcher
+
+    from index.conditions import WordField
+    from index.page import SectionRecord
+    from index.ranking.evaluation import Mask
+    from index.ranking.segment_groups import Statistics
+    from index.whoosh_engine.flat_index import CodecReader
+
+MAX_EXPANSIONS = 1_000
+"""The largest number of index terms, or of values of a key, that a part of a query matches."""
+
+MAX_PHRASE_CANDIDATES = 2_000
+"""The largest number of sections that are read for a phrase in a condition."""
+
+MAX_SECONDS = 2.0
+"""The longest time for the evaluation of a condition."""
+
+_FIELDS = {"text": TEXT, "title": TITLE, "heading": HEADING}
+_CHECK_INTERVAL = 1_024
+_MAX_SHOWN = 60
+_Item = TypeVar("_Item")
+
+
+class Deadline:
+    """The time until which a condition must be evaluated."""
+
+    def __init__(self, seconds: float = MAX_SECONDS) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raise QueryTooBroad if the time is over."""
+        if time.monotonic() > self._end:
+            raise QueryTooBroad(
+                f"the operators of the query take too long (limit {self._seconds:.0f} s)",
+                fix="Use fewer operators, or rarer words.",
+                limit=self._seconds,
+            )
+
+    def each(self, numbers: Iterator[_Item]) -> Iterator[_Item]:
+        """Yield items, and check the time now and then."""
+        for count, number in enumerate(numbers, 1):
+            if count % _CHECK_INTERVAL == 0:
+                self.check()
+            yield number
+
+
+class ConditionNodes:
+    """A translator of conditions to Whoosh's nodes for the sections of some statistics.
+
+    Expansions are counted before anything is matched. Only terms of live sections count, so that the files of
+    an index do not decide whether a query is too broad.
+    """
+
+    def __init__(self, statistics: Statistics, read: ReadSection, deadline: Deadline) -> None:
+        self._statistics = statistics
+        self._read = read
+        self._deadline = deadline
+        self._expanded: dict[HasPrefix | HasSimilarWord, tuple[str, ...]] = {}
+
+    def make(self, condition: Condition) -> query.Query:
+        """Return the node of a condition. Raises QueryTooBroad if a part of it matches too much."""
+        match condition:
+            case AllOf(parts):
+                return query.And([self.make(part) for part in parts])
+            case AnyOf(parts):
+                return query.Or([self.make(part) for part in parts])
+            case Negation(part):
+                return query.Not(self.make(part))
+            case HasWord(field, terms):
+                return query.And(_term_nodes(field, terms))
+            case HasPrefix(field) | HasSimilarWord(field):
+                return query.Or(_term_nodes(field, self.expand(condition)))
+            case HasPhrase(words):
+                self._check_phrase(words)
+                return PhraseQuery(words, self._read_in_time)
+            case HasValue():
+                return self._any_value(condition)
+            case HasDate(key, first, last):
+                return query.TermRange(field_name(DATE + key), first, last)
+            case IsUnder(path):
+                path = path.strip("/")
+                return PathQuery(path) if path else query.Every()
+
+    def expand(self, part: HasPrefix | HasSimilarWord) -> tuple[str, ...]:
+        """Return the index terms that a prefix or a similar word matches, sorted. Raises QueryTooBroad."""
+        if part not in self._expanded:
+            self._deadline.check()
+            field = _FIELDS[part.field]
+            if isinstance(part, HasPrefix):
+                terms = self._live_terms(field, part.prefix, part.written) | {stem(part.prefix)}
+            else:
+                terms = set(find_terms_within(self._statistics, part.word, part.edits, field))
+                if len(terms) > MAX_EXPANSIONS:
+                    _check_count(sum(self._is_live(field, term) for term in terms), part.written)
+            self._expanded[part] = tuple(sorted(terms))
+        return self._expanded[part]
+
+    def _live_terms(self, field: str, prefix: str, written: str) -> set[str]:
+        """Return the terms of a field with a prefix that live sections have. Raises QueryTooBroad."""
+        found: set[str] = set()
+        for part in self._statistics.parts:
+            counts = part.live_counts(field, prefix)
+            # Nothing is decoded for a count that is over the limit.
+            _check_count(int(np.count_nonzero(counts)), written)
+            if len(counts):
+                found.update(compress(part.segment.terms_from(field, prefix), counts.tolist()))
+        _check_count(len(found), written)
+        return found
+
+    def _is_live(self, field: str, term: str) -> bool:
+        lists = (part.segment.postings(term_key(field, term))[0] for part in self._statistics.parts)
+        masks = self._statistics.alive
+        return any(
+            len(ids) > 0 if alive is None else bool(alive[ids].any())
+            for ids, alive in zip(lists, masks, strict=True)
+        )
+
+    def _any_value(self, condition: HasValue) -> query.Query:
+        wanted = condition.value.casefold()
+        values = {
+            value
+            for part in self._statistics.parts
+            for value in part.values(condition.key)
+            if (value.casefold().startswith(wanted) if condition.is_prefix else value.casefold() == wanted)
+        }
+        _check_count(len(values), condition.written)
+        return query.Or([query.Term(field_name(condition.key), value) for value in sorted(values)])
+
+    def _check_phrase(self, words: tuple[str, ...]) -> None:
+        """Raise QueryTooBroad if too many sections have all words of a phrase."""
+        required = required_terms(words)
+        count = min((self._statistics.term(term).df for term in required), default=self._statistics.number)
+        if count > MAX_PHRASE_CANDIDATES:
+            written = '"' + " ".join(words)[:_MAX_SHOWN] + '"'
+            raise QueryTooBroad(
+                f"the words of {written} are in {count:,} sections (limit {MAX_PHRASE_CANDIDATES:,})",
+                fix="Use a phrase with a rarer word, or leave out AND, OR and NOT.",
+                limit=MAX_PHRASE_CANDIDATES,
+                part=written,
+            )
+
+    def _read_in_time(self, record: SectionRecord) -> bytes:
+        self._deadline.check()
+        return self._read(record)
+
+
+def _term_nodes(field: WordField, terms: Sequence[str]) -> list[query.Query]:
+    return [query.Term(field_name(_FIELDS[field]), term) for term in terms]
+
+
+def _check_count(count: int, written: str) -> None:
+    """Raise QueryTooBroad if a part of a query matches too many words or values."""
+    if count > MAX_EXPANSIONS:
+        written = written[:_MAX_SHOWN]
+        raise QueryTooBroad(
+            f"'{written}' matches more than {MAX_EXPANSIONS:,} words or values",
+            fix="Write more letters before the star, such as auth*.",
+            limit=MAX_EXPANSIONS,
+            part=written,
+        )
+
+
+class ConditionFlags:
+    """The evaluation of nodes to a flag for each section. Raises QueryTooBroad if it takes too long."""
+
+    def __init__(self, searcher: Searcher, reader: CodecReader, deadline: Deadline) -> None:
+        self._searcher = searcher
+        self._reader = reader
+        self._deadline = deadline
+
+    def by_segment(self, node: query.Query) -> dict[str, Mask]:
+        """Return the flags of the sections that a node allows, by the id of their segment.
+
+        The flags of dead sections are undefined.
+        """
+        leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.parts else []
+        return {leaf.reader().segment().part.segment.id: self._flags(node, leaf) for leaf in leaves}
+
+    def _flags(self, node: query.Query, leaf: Searcher) -> Mask:
+        self._deadline.check()
+        if isinstance(node, query.Not):
+            return ~self._flags(node.query, leaf)
+        if isinstance(node, query.Every):
+            return np.ones(leaf.doc_count_all(), np.bool_)
+        if isinstance(node, query.And):
+            flags = np.ones(leaf.doc_count_all(), np.bool_)
+            for part in node.children():
+                flags &= self._flags(part, leaf)
+            return flags
+        flags = np.zeros(leaf.doc_count_all(), np.bool_)
+        if isinstance(node, query.Or):
+            for part in node.children():
+                if isinstance(part, query.Term):
+                    flags[self._ids(leaf, part.fieldname, encode(part.text))] = True
+                else:
+                    flags |= self._flags(part, leaf)
+        elif isinstance(node, query.Term):
+            flags[self._ids(leaf, node.fieldname, encode(node.text))] = True
+        elif isinstance(node, query.TermRange):
+            for name, text in self._deadline.each(node.expanded_terms(leaf.reader())):
+                flags[self._ids(leaf, name, text)] = True
+        elif isinstance(node, PathQuery):
+            flags = flag_sections_under(leaf.reader().segment().part.segment, node.path)
+        else:
+            numbers = self._deadline.each(node.matcher(leaf, leaf.boolean_context()).all_ids())
+            flags[np.fromiter(numbers, np.int64)] = True
+        return flags
+
+    def _ids(self, leaf: Searcher, name: str, text: bytes) -> NDArray[np.uint32]:
+        return self._reader.read(leaf.reader().segment().part.segment, name, text)[0]

@@ -1,0 +1,86 @@
+"""One generation of an index as a Whoosh index: readers over its parts, from our own manifest.
+
+Whoosh's `FileIndex` unpickles a table of contents. `FlatIndex` is given the parts that `index.segments.store`
+has opened and verified, and unpickles nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whoosh.index import Index
+from whoosh.reading import EmptyReader, IndexReader, MultiReader, TermNotFound
+from whoosh.reading import SegmentReader as WhooshReader
+
+from index.page import SectionRecord
+from index.segments.arrays import encode
+from index.segments.segment import NO_POSTINGS
+from index.whoosh_engine.codec import RECORD, TEXT, FlatSegment, field_name, schema
+
+if TYPE_CHECKING:
+    from whoosh.fields import Schema
+
+    from index.segments.generation import IndexSnapshot
+    from index.segments.segment import PostingArrays, Segment
+    from index.whoosh_engine.codec import Terms
+
+
+class FlatIndex(Index):  # type: ignore[misc]
+    """A Whoosh index of one generation. It is read-only and never changes."""
+
+    def __init__(self, generation: IndexSnapshot) -> None:
+        self._generation = generation
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of the index."""
+        return schema()
+
+    def is_empty(self) -> bool:
+        return not self._generation.parts
+
+    def latest_generation(self) -> int:
+        return self._generation.number
+
+    def reader(self, reuse: object = None) -> IndexReader:
+        """Return a reader of all parts; `reuse` is ignored, because a reader opens no files."""
+        number = self._generation.number
+        readers = [
+            WhooshReader(None, self.schema, FlatSegment(part), generation=number)
+            for part in self._generation.parts
+        ]
+        return MultiReader(readers, generation=number) if readers else EmptyReader(self.schema)
+
+
+class CodecReader:
+    """A reader of the sections of one generation for `index.ranking`: all come through Whoosh's readers."""
+
+    def __init__(self, reader: IndexReader) -> None:
+        leaves = [leaf for leaf, _ in reader.leaf_readers()] if reader.doc_count_all() else []
+        self.parts = tuple(leaf.segment().part for leaf in leaves)
+        self.count = int(reader.doc_count())
+        self.length = int(reader.field_length(TEXT))
+        self._leaves: dict[str, WhooshReader] = {
+            part.segment.id: leaf for part, leaf in zip(self.parts, leaves, strict=True)
+        }
+        # A leaf's own `postings` steps over each dead section; the ranking masks all of them at once.
+        self._terms: dict[str, Terms] = {
+            id: leaf.codec().terms_reader(leaf.storage(), leaf.segment()) for id, leaf in self._leaves.items()
+        }
+
+    def postings(self, segment: Segment, field: str, term: str) -> PostingArrays:
+        """Return the sections of a segment that have a term, dead ones included, and its weight in each."""
+        return self.read(segment, field_name(field), encode(term))
+
+    def read(self, segment: Segment, name: str, text: bytes) -> PostingArrays:
+        """Return the postings of an encoded term, by Whoosh's name of its field."""
+        try:
+            matcher = self._terms[segment.id].matcher(name, text, schema()[name].format)
+        except TermNotFound:
+            return NO_POSTINGS
+        return matcher.ids, matcher.weights
+
+    def record(self, segment: Segment, number: int) -> SectionRecord:
+        """Return the record of a section, which is a stored field."""
+        record: SectionRecord = self._leaves[segment.id].stored_fields(number)[RECORD]
+        return record

@@ -1,0 +1,111 @@
+"""Queries for sections as nodes of a Whoosh query tree.
+
+`SectionCollector` evaluates a `SectionQuery` as a whole, by the arrays of posting lists. The query's matcher
+is that of Whoosh's own nodes, which give the same set of sections with other scores, and much more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from whoosh import query
+from whoosh.matching import ListMatcher, Matcher
+
+from index.page import SectionRecord
+from index.phrases import make_phrase_filter, required_terms
+from index.ranking.segment_groups import flag_sections_under
+from index.whoosh_engine.codec import RECORD, TEXT, field_name
+
+if TYPE_CHECKING:
+    from whoosh.reading import IndexReader
+    from whoosh.searching import Searcher
+
+    from index.port import Query
+
+ReadSection = Callable[[SectionRecord], bytes]
+"""Returns the Markdown of a section without its heading."""
+
+
+class SectionQuery(query.Query):  # type: ignore[misc]
+    """A search for sections by a `Query`."""
+
+    def __init__(self, parsed: Query, read: ReadSection) -> None:
+        self.parsed = parsed
+        self.read = read
+
+    @cached_property
+    def tree(self) -> query.Query:
+        """The query as Whoosh's own nodes: its terms, joined by OR, and its conditions."""
+        parsed = self.parsed
+        conditions: list[query.Query] = [
+            query.Term(field_name(field), value) for field, value in parsed.filters.items()
+        ]
+        conditions += [query.Not(query.Term(TEXT, term)) for term in parsed.excluded]
+        if parsed.path and (path := parsed.path.strip("/")):
+            conditions.append(PathQuery(path))
+        return query.And([self._scored, *conditions])
+
+    @property
+    def _scored(self) -> query.Query:
+        """The terms, joined by OR, and the phrases. A phrase of stop words alone only filters sections."""
+        parsed = self.parsed
+        terms = query.Or(
+            [
+                *(query.Term(TEXT, term, boost=float(count)) for term, count in parsed.terms.items()),
+                *(PhraseQuery(words, self.read) for words in parsed.scored_phrases),
+            ]
+        )
+        if not parsed.phrases:
+            return terms
+        phrases = query.And([PhraseQuery(words, self.read) for words in parsed.phrases])
+        if any(map(required_terms, parsed.phrases)):
+            return query.Or([terms, phrases]) if parsed.phrases_first else query.AndMaybe(phrases, terms)
+        return terms if parsed.phrases_first else query.And([terms, phrases])
+
+    def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
+        return self.tree.matcher(searcher, context)
+
+    def estimate_size(self, reader: IndexReader) -> int:
+        return int(self.tree.estimate_size(reader))
+
+
+class PathQuery(query.Query):  # type: ignore[misc]
+    """The sections of the document or folder of a path, or of the documents that match a glob."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
+        part = searcher.reader().segment().part
+        flags = flag_sections_under(part.segment, self.path)
+        flags[part.dead] = False
+        return ListMatcher(flags.nonzero()[0].tolist())
+
+    def estimate_size(self, reader: IndexReader) -> int:
+        return int(reader.doc_count())
+
+
+class PhraseQuery(query.Query):  # type: ignore[misc]
+    """The sections with a phrase, given as its words. An index has no positions, so that texts are read."""
+
+    def __init__(self, words: tuple[str, ...], read: ReadSection) -> None:
+        self.words = words
+        self.read = read
+
+    def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
+        required = [query.Term(TEXT, term) for term in required_terms(self.words)]
+        candidates = query.And(required) if required else query.Every()
+        contains = make_phrase_filter([self.words], self.read)
+        reader = searcher.reader()
+        return ListMatcher(
+            [
+                number
+                for number in candidates.matcher(searcher, searcher.boolean_context()).all_ids()
+                if contains(reader.stored_fields(number)[RECORD])
+            ]
+        )
+
+    def estimate_size(self, reader: IndexReader) -> int:
+        return int(reader.doc_count())

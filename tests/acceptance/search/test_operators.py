@@ -1,0 +1,283 @@
+"""The operators of queries find the same everywhere.
+
+In both protocol versions and tools, at a ref, in a proposal, in an artifact, in the shell and on the page.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import preloaded
+from tests.acceptance.server import Server, serving, serving_artifact, user_environment
+from tests.docyard.web.page_server import serve_pages
+from tests.loops import loop_over
+from tests.repositories import Repo, normal
+
+FILES = {
+    "docyard.toml": '[taxonomy.language]\ndescription = "Programming language"\n',
+    "guides/retry.md": (
+        "---\ntype: runbook\ntags: [sdk, network]\nlanguage: go\nupdated: 2026-01-15\n---\n"
+        "# Retry guide\n\nClients authenticate, then retry.\n\n"
+        "## Backoff\n\nWait with jitter, up to a limit.\n"
+    ),
+    "guides/limits.md": (
+        "---\ntags: network\nlanguage: Python\nupdated: 2025-12-31T23:00:00Z\n---\n"
+        "# Rate limits\n\nThe authorization has a legacy limit.\n"
+    ),
+    "notes/重試.md": "# 重試\n\n容器網絡的退避。 Draft of a retry.\n",
+}
+
+RETRY, BACKOFF, LIMITS, NOTE = (
+    "guides/retry.md#_preamble",
+    "guides/retry.md#backoff",
+    "guides/limits.md#_preamble",
+    "notes/重試.md#_preamble",
+)
+
+# Each query with the sections that it finds, in any order.
+FOUND: Mapping[str, set[str]] = {
+    "auth*": {RETRY, LIMITS},
+    "authent*": {RETRY},
+    "jitterr~1": {BACKOFF},
+    "backof~2 nothing": {BACKOFF},
+    "title:retry": {RETRY, BACKOFF},
+    "title:ret* jitter": {BACKOFF},
+    "heading:backoff": {BACKOFF},
+    "path:guides legacy": {LIMITS},
+    "path:*/re*": {RETRY, BACKOFF},
+    "tag:sdk": {RETRY, BACKOFF},
+    "tags:net* limit": {BACKOFF, LIMITS},
+    "type:runbook authenticate": {RETRY},
+    "language:python": {LIMITS},
+    "updated:2026-01-15": {RETRY, BACKOFF},
+    "updated:2025": {LIMITS},
+    "updated:>=2026": {RETRY, BACKOFF},
+    "updated:[2025-12-31 TO *] limit": {BACKOFF, LIMITS},
+    "limit AND jitter": {BACKOFF},
+    "limit NOT jitter": {LIMITS},
+    "(jitter OR legacy) AND limit": {BACKOFF, LIMITS},
+    'limit AND NOT ("legacy limit" OR title:guide)': set(),
+    "retry AND NOT tag:sdk": {NOTE},
+    "容器網絡 AND 退避": {NOTE},
+    "retry -draft path:notes": set(),
+    "nowhere:x legacy": {LIMITS},
+    "legacy AND": {LIMITS},
+    "Clients MUST NOT authenticate": {RETRY},
+    "localhost:8080 legacy": {LIMITS},
+}
+NOTES = {
+    "nowhere:x legacy": ["'nowhere:x' was searched as words: 'nowhere' is not a field "],
+    "legacy AND": [
+        "AND, OR and NOT were searched as words: AND, OR, NOT or a bracket has nothing next to it"
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """Make a repository of these files at the tag `v1`; the branch has other settings, dates and words."""
+    found = normal(tmp_path_factory.mktemp("operators") / "docs", FILES)
+    found.git("tag", "v1")
+    found.commit(
+        {
+            "docyard.toml": "[taxonomy.level]\n",
+            "guides/retry.md": FILES["guides/retry.md"].replace("updated", "changed").replace("jitter", "x"),
+        }
+    )
+    found.git("rm", "guides/limits.md")
+    found.commit({})
+    return found
+
+
+@pytest.fixture(scope="module")
+def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
+    """Yield the ways to search the files, by name: `repo` has these files at the tag only."""
+    tip = normal(repo.path.parent / "tip", FILES)
+    out, key = home / "operators-out", home / "operators.key"
+    subprocess.run(
+        [*preloaded.python(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
+        env=user_environment(home),
+        check=True,
+        capture_output=True,
+    )
+    with ExitStack() as stack:
+        newer: Server = stack.enter_context(serving(tip.path, home))
+        older = stack.enter_context(serving(tip.path, home, protocol="legacy"))
+        tagged = stack.enter_context(
+            serving(repo.path, home, "--toolsets", "documents,search,history,proposals")
+        )
+        sealed = stack.enter_context(serving_artifact(out, home, "--key", str(key)))
+        unsealed = stack.enter_context(serving_artifact(out, home, protocol="legacy"))
+        proposal = _propose(tagged)
+        yield {
+            "auto": newer.call,
+            "legacy": older.call,
+            "ref": lambda tool, **fields: tagged.call(tool, ref="v1", **fields),
+            "proposal": lambda tool, **fields: tagged.call(tool, ref=proposal, **fields),
+            "sealed": sealed.call,
+            "unsealed": unsealed.call,
+        }
+
+
+def _propose(server: Server) -> str:
+    """Open a proposal that has the files of the tag again, except the settings."""
+    made = server.call("create_proposal", title="Restore the guides", description="Both.")
+    assert not made.is_error, made.text
+    proposal: str = made.data["proposal"]
+    for file in ("guides/limits.md", "guides/retry.md", "guides/retry.md"):
+        # The first call for a document that the client has not read returns its text.
+        restored = server.call("restore_document", file=file, ref="v1", proposal=proposal)
+    assert not restored.is_error, restored.text
+    return proposal
+
+
+@pytest.mark.parametrize("where", ["auto", "legacy", "ref", "proposal", "sealed", "unsealed"])
+def test_operators_find_the_same_sections_everywhere(
+    servers: dict[str, Callable[..., Any]], where: str
+) -> None:
+    call = servers[where]
+    for query, expected in FOUND.items():
+        if where == "proposal" and "language" in query:
+            continue  # the settings of the proposal have another key
+        answer = call("search_docs", query=query, limit=50)
+        assert not answer.is_error, (query, answer.text)
+        assert {hit["chunk_id"] for hit in answer.data["hits"]} == expected, query
+        assert (answer.data["hint"] is None) == bool(expected)
+        notes = answer.data.get("query_notes", [])
+        assert len(notes) == len(NOTES.get(query, [])), (query, notes)
+        assert all(note.startswith(start) for note, start in zip(notes, NOTES.get(query, []), strict=True))
+
+
+def test_search_documents_finds_the_same_sections(servers: dict[str, Callable[..., Any]]) -> None:
+    for where in ("auto", "legacy", "ref"):
+        for query, expected in FOUND.items():
+            data = servers[where]("search_documents", query=query, limit=50).data
+            assert {f"{match['file']}#{match['slug']}" for match in data["matches"]} == expected, query
+            assert len(data.get("query_notes", [])) == len(NOTES.get(query, []))
+
+
+def test_keys_and_dates_are_those_of_the_commit(repo: Repo, home: Path) -> None:
+    with serving(repo.path, home) as server:
+        notes = server.call("search_docs", query="language:go").data["query_notes"]
+        assert "(title, heading, path, tag, level, type)" in notes[0]
+        assert server.call("search_docs", query="updated:2026").data["hits"] == []
+        assert server.call("search_docs", query="changed:2026").data["hits"]
+        assert server.call("search_docs", query="updated:2026", ref="v1").data["hits"]
+        assert server.call("search_docs", query="language:go", ref="v1").data["hits"]
+        assert "query_notes" not in server.call("search_docs", query="level:x").data
+
+
+def test_pages_of_a_query_with_operators_join_to_its_full_list(
+    servers: dict[str, Callable[..., Any]],
+) -> None:
+    call = servers["auto"]
+    full = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        data = call("search_docs", query="limit OR retry OR 退避", limit=1, **cursor).data
+        found += [hit["chunk_id"] for hit in data["hits"]]
+        if data["next_cursor"] is None:
+            break
+        cursor = {"cursor": data["next_cursor"]}
+    assert found == full
+    assert len(full) == 4
+
+
+@loop_over(
+    ("query", "part"),
+    [
+        ("limit AND " * 70 + "x1", "AND limit"),
+        ("(" * 30 + "a1 OR b1" + ")" * 30, "("),
+        ("path:" + "x" * 2_000, "path:x"),
+    ],
+)
+@pytest.mark.parametrize("where", ["auto", "legacy", "ref", "sealed"])
+def test_exceeded_limit_is_an_error_with_its_part(
+    servers: dict[str, Callable[..., Any]], where: str, query: str, part: str
+) -> None:
+    for tool in ("search_docs", "search_documents") if where != "sealed" else ("search_docs",):
+        answer = servers[where](tool, query=query)
+        assert answer.is_error
+        assert answer.data["code"] == "QUERY_TOO_BROAD"
+        assert answer.data["part"].startswith(part)
+        assert answer.data["fix"]
+
+
+def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable[..., Any]]) -> None:
+    hint = servers["auto"]("search_docs", query="retry tag:nothing").data["hint"]
+    assert hint["message"].startswith("0 results found: no section satisfies 'tag:nothing'.")
+    hint = servers["auto"]("search_docs", query="limit AND jiter").data["hint"]
+    assert hint["suggested_queries"] == ["limit AND jitter"]
+
+
+def _run(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        cwd=folder,
+        env=user_environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_command_line_finds_and_reports_the_same(
+    repo: Repo, servers: dict[str, Callable[..., Any]], home: Path
+) -> None:
+    options: list[list[str | Path]] = [
+        ["-C", repo.path, "--ref", "v1"],
+        ["--index", home / "operators-out", "--key", home / "operators.key"],
+    ]
+    for where in options:
+        for query in ("(jitter OR legacy) AND limit", "updated:>=2026", "nowhere:x legacy"):
+            done = _run(home, home, "search", query, "--json", *where)
+            answer = json.loads(done.stdout)
+            assert {hit["chunk_id"] for hit in answer["hits"]} == FOUND[query]
+            assert len(answer["query_notes"]) == len(NOTES.get(query, []))
+    done = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
+    assert done.returncode == 0
+    assert done.stdout.startswith(LIMITS)
+    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in done.stderr
+    done = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
+    assert done.returncode != 0
+    assert "error: the brackets are nested more than 20 deep" in done.stderr
+    assert "\n  fix: Use fewer brackets." in done.stderr
+
+
+def test_web_page_shows_the_same_hits_and_notes(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    for name, value in user_environment(home).items():
+        monkeypatch.setenv(name, value)
+    with serve_pages(repo.path) as served:
+        for query in (
+            "(jitter OR legacy) AND limit",
+            "title:ret* jitter",
+            "updated:2025",
+            "nowhere:x legacy",
+        ):
+            page = served.client.get("/search", params={"q": query, "ref": "v1"}).text
+            for section in FOUND[query]:
+                path, _, slug = section.partition("#")
+                anchor = "" if slug == "_preamble" else f"#{slug}"
+                assert f'href="/doc/{path}?ref=v1{anchor}"' in page
+            assert page.count('class="hit"') == len(FOUND[query])
+            for note in NOTES.get(query, []):
+                assert f'<p class="note">{note}' in unescape(page)
+        page = served.client.get("/search", params={"q": "auth*", "ref": "v1"}).text
+        assert "<mark>authenticate</mark>" in page
+        assert "<mark>authorization</mark>" in page
+        page = served.client.get("/search", params={"q": "nowhere:zebra"}).text
+        assert "Nothing found" in page
+        assert "is not a field" in page
+        page = served.client.get("/search", params={"q": "(" * 30 + "a1 OR b1" + ")" * 30}).text
+        assert "The brackets are nested more than 20 deep" in page

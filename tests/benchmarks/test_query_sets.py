@@ -1,0 +1,45 @@
+"""Query sets: equal for the same corpus, of several kinds, and without repeated queries."""
+
+from __future__ import annotations
+
+from benchmarks.corpus import Text
+from benchmarks.search.query_sets import WARM_UP_COUNT, draw_query_sets
+
+TEXTS = [
+    Text(
+        f"a{number}.md#b",
+        f"Heading {number} of many",
+        f"one two three `max_{number}_retries` four",
+        "",
+        "a.md",
+        "",
+    )
+    for number in range(30)
+]
+WORDS = [f"word{number} other" for number in range(60)]
+
+
+def test_queries_are_drawn_from_words_headings_identifiers_and_phrases() -> None:
+    drawn = draw_query_sets(TEXTS, WORDS, 10)
+    assert {query for query in drawn.queries if query in WORDS} == set(WORDS[:10])
+    assert sum(query.startswith("Heading") for query in drawn.queries) == 10
+    assert sum(query.startswith("max_") for query in drawn.queries) == 10
+    assert drawn.phrases == ['"one two three"']
+    assert len(drawn.warm_up) == WARM_UP_COUNT
+
+
+def test_no_query_is_drawn_twice() -> None:
+    drawn = draw_query_sets(TEXTS, [*WORDS, WORDS[0]], 10)
+    everything = [*drawn.queries, *drawn.phrases, *drawn.warm_up]
+    assert len(set(everything)) == len(everything)
+
+
+def test_same_corpus_gives_same_queries() -> None:
+    assert draw_query_sets(TEXTS, WORDS, 10) == draw_query_sets(TEXTS, WORDS, 10)
+
+
+def test_written_questions_are_drawn_only_for_their_corpus() -> None:
+    path = "vba/excel/Concepts/about-coauthoring-in-excel.md"
+    drawn = draw_query_sets([TEXTS[0]._replace(path=path)], [])
+    assert any("two people edit" in query for query in drawn.queries)
+    assert not any("two people edit" in query for query in draw_query_sets(TEXTS, []).queries)

@@ -1,0 +1,121 @@
+"""Whoosh runs every search; its own matchers give the same sets of sections as the collector."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from whoosh import qparser, scoring
+from whoosh.searching import Searcher as WhooshSearcher
+
+from index.analysis import weigh
+from index.analysis.words import TOKEN
+from index.page import IndexedDocument, SectionRecord
+from index.port import Query, State
+from index.ranking.cache import ArrayCache
+from index.segments.generation import IndexSnapshot
+from index.segments.store import Store
+from index.whoosh_engine.codec import Documents, Terms, schema
+from index.whoosh_engine.engine import Searcher
+from index.whoosh_engine.flat_index import FlatIndex
+from index.whoosh_engine.section_query import SectionQuery
+from tests.index.pages import PATHS, Growing, random_page, random_query
+from tests.index.test_follow import Open
+
+
+def make_index(chance: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument]]:
+    index = Growing()
+    paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
+    for _ in range(4):
+        changed = chance.sample(paths, 8)
+        index.change((random_page(chance, path, chance.randrange(8)) for path in changed[:6]), changed[6:])
+    state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
+    return IndexSnapshot(0, state, index.parts), index.pages
+
+
+def reader_of(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
+    return lambda record: bytes(pages[record.path].data[record.body : record.end])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whoosh_matchers_give_the_same_sets(seed: int) -> None:
+    chance = Random(seed)
+    generation, pages = make_index(chance)
+    searcher = Searcher(Store(None), generation, ArrayCache())
+    read = reader_of(pages)
+    found_any = False
+    with FlatIndex(generation).searcher(weighting=scoring.BM25F()) as whoosh:
+        for _ in range(40):
+            query = random_query(chance)
+            hits = searcher.search(query, read, limit=10_000).hits
+            found = whoosh.search(SectionQuery(query, read), limit=None)
+            assert {hit["record"][:2] for hit in found} == {hit.record[:2] for hit in hits}
+            found_any = found_any or bool(hits)
+    assert found_any
+
+
+def test_every_search_runs_whoosh_searcher(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    original = WhooshSearcher.search_with_collector
+
+    def record_run(self: Any, query: Any, collector: Any, context: Any = None) -> None:
+        runs.append(query)
+        original(self, query, collector, context)
+
+    monkeypatch.setattr(WhooshSearcher, "search_with_collector", record_run)
+    index = open_index()
+    assert index.search("retries").hits
+    assert len(runs) == 1
+    assert index.search("retries", ref="HEAD").hits
+    assert len(runs) == 2
+    monkeypatch.setattr(WhooshSearcher, "search_with_collector", lambda *_: None)
+    assert not index.search("retries").hits
+
+
+def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    generation, pages = make_index(Random(1))
+    read = reader_of(pages)
+
+    def search() -> list[tuple[str, float]]:
+        searcher = Searcher(Store(None), generation, ArrayCache())
+        hits = searcher.search(Query({"alpha": 1}), read).hits
+        return [(hit.record.path, hit.score) for hit in hits]
+
+    expected = search()
+    assert expected
+    with monkeypatch.context() as patch:
+        patch.setattr(Documents, "doc_count", lambda self: 1_000_000)
+        assert [score for _, score in search()] != [score for _, score in expected]
+    with monkeypatch.context() as patch:
+        patch.setattr(Documents, "field_length", lambda self, name: 1_000_000)
+        assert [score for _, score in search()] != [score for _, score in expected]
+    record = generation.parts[0].segment.record(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Documents, "stored_fields", lambda self, number: {"record": record})
+        assert {path for path, _ in search()} == {record.path}
+    matcher = Terms.matcher
+    with monkeypatch.context() as patch:
+        patch.setattr(Terms, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest))
+        assert search() != expected
+
+
+@pytest.mark.process
+def test_no_search_works_without_whoosh() -> None:
+    code = "import sys; sys.modules['whoosh'] = None; import index.whoosh_engine.engine"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "whoosh" in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "text", ["Rate limits", "the --dry-run of RateLimitError", "/v1/search naïve", "重试退避"]
+)
+def test_analyzer_gives_whoosh_the_terms_of_the_index(text: str) -> None:
+    terms = [token.text for token in schema()["text"].analyzer(text)]
+    assert dict.fromkeys(terms) == dict.fromkeys(weigh(TOKEN.findall(text)))
+    parsed = qparser.QueryParser("text", schema(), plugins=[], group=qparser.OrGroup).parse(text)
+    assert {term for _, term in parsed.iter_all_terms()} == set(terms)
