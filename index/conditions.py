@@ -113,3 +113,16 @@ def list_leaves(condition: Condition | None) -> Iterator[Leaf]:
             yield from list_leaves(part)
         case _:
             yield condition
+
+
+def replace_leaf(condition: Condition, old: Leaf, new: Leaf) -> Condition:
+    """Return the condition with one leaf in place of another."""
+    match condition:
+        case AllOf(parts):
+            return AllOf(tuple(replace_leaf(part, old, new) for part in parts))
+        case AnyOf(parts):
+            return AnyOf(tuple(replace_leaf(part, old, new) for part in parts))
+        case Negation(part):
+            return Negation(replace_leaf(part, old, new))
+        case _:
+            return new if condition == old else condition

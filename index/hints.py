@@ -17,7 +17,7 @@ from itertools import islice, product
 from index.analysis import STOP_WORDS, TOKEN, expand
 from index.analysis.expansion import JOINT
 from index.analysis.words import WORD, fold, normalize
-from index.conditions import HasPhrase, HasWord, list_leaves
+from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, replace_leaf
 from index.matches import Matcher
 from index.operators import NO_FIELDS, Fields
 from index.page import SectionRecord
@@ -134,16 +134,29 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
     )
     alone = Query({}, selects_all=True)
     empty = [
-        part.written
-        for part in islice(named, _MAX_PARTS_TRIED)
-        if not search(replace(alone, condition=part), 1)
+        part for part in islice(named, _MAX_PARTS_TRIED) if not search(replace(alone, condition=part), 1)
     ]
     if empty:
-        shown = " and ".join(f"'{_shorten(written)}'" for written in dict.fromkeys(empty))
-        return _make_hint(f"no section satisfies {shown}. Leave it out, or use another value.", query.path)
+        shown = " and ".join(dict.fromkeys(f"'{_shorten(part.written)}'" for part in empty))
+        likely = list(dict.fromkeys(text for part in empty if (text := _suggest_value(part, query, search))))
+        advice = f"Did you mean {' or '.join(likely)}?" if likely else "Leave it out, or use another value."
+        return _make_hint(f"no section satisfies {shown}. {advice}", query.path)
     if query.terms and search(replace(query, condition=None, selects_all=False), 1):
         return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")
     return _make_hint("no section satisfies the query. Use fewer words and operators.", query.path)
+
+
+def _suggest_value(part: Leaf, query: Query, search: Search) -> str | None:
+    """Return a field with the nearest value with which the query has hits; None if there is none."""
+    if not isinstance(part, HasValue) or query.condition is None:
+        return None
+    any_value = Query({}, condition=replace(part, value="", is_prefix=True), selects_all=True)
+    for value in find_nearest(part.value, _common_values(search(any_value, SAMPLE), part.key), 1):
+        condition = replace_leaf(query.condition, part, replace(part, value=value, is_prefix=False))
+        if search(replace(query, condition=condition), 1):
+            quoted = f'"{value}"' if " " in value else value
+            return f"{part.written.lstrip('-').partition(':')[0]}:{quoted}"
+    return None
 
 
 def _explain_stop_words(query: Query) -> Hint | None:

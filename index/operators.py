@@ -143,7 +143,7 @@ _PART = re.compile(
           | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb
           | (?P<range> \[ [^\]\n]{{0,80}} \] (?! [^\s)] ) )
           | (?P<value> (?! :|// ) [^\s(){_QUOTES}] {_BALANCED_RUN} )
-          | (?= \s | [)] | $ ) )
+          | (?= [\s){_QUOTES}] | $ ) )
       | (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<phrase> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
       | \u00ab (?P<pointed_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
   | (?P<word> [^\s()] {_BALANCED_RUN} )
@@ -289,7 +289,7 @@ class _Lexer:
             return None
         if has_dates and (first := _first_day(value)) is not None:
             return AnyOf((HasValue(key, value, written), HasDate(key, first, _last_day(value), written)))
-        is_prefix = not is_quoted and len(value) > 1 and value.endswith("*")
+        is_prefix = not is_quoted and value.endswith("*")
         return HasValue(key, value.removesuffix("*") if is_prefix else value, written, is_prefix)
 
     def _note_unknown(self, name: str, value: str, written: str, *, is_quoted: bool) -> None:

@@ -1,12 +1,13 @@
 """The condition of a query as nodes of a Whoosh query tree, and their evaluation.
 
-The evaluation gives a flag for each section. AND, OR, NOT and terms are evaluated by arrays, and Whoosh
-expands ranges by the dictionary. Any other node is evaluated by its own matcher.
+The evaluation gives a flag for each section, by arrays. Whoosh expands ranges by the dictionary. Whoosh's own
+matchers of the nodes give the same sections, more slowly.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, TypeVar
@@ -29,12 +30,13 @@ from index.conditions import (
     IsUnder,
     Negation,
 )
-from index.phrases import required_terms
+from index.phrases import make_phrase_filter, required_terms
 from index.port import QueryTooBroad
-from index.ranking.segment_groups import flag_sections_under
+from index.ranking.segment_groups import flag_sections_under, live_flags
 from index.segments.arrays import encode
 from index.segments.segment import DATE, HEADING, TEXT, TITLE, term_key
 from index.spelling import find_terms_within
+from index.whoosh_engine.codec import TEXT as TEXT_FIELD
 from index.whoosh_engine.codec import field_name
 from index.whoosh_engine.section_query import PathQuery, PhraseQuery, ReadSection
 
@@ -45,13 +47,14 @@ if TYPE_CHECKING:
     from index.page import SectionRecord
     from index.ranking.evaluation import Mask
     from index.ranking.segment_groups import Statistics
+    from index.segments.generation import SegmentReader
     from index.whoosh_engine.flat_index import CodecReader
 
 MAX_EXPANSIONS = 1_000
 """The largest number of index terms, or of values of a key, that a part of a query matches."""
 
 MAX_PHRASE_CANDIDATES = 2_000
-"""The largest number of sections that are read for a phrase in a condition."""
+"""The largest number of sections that are read for a phrase in a condition: those with all of its words."""
 
 MAX_SECONDS = 2.0
 """The longest time for the evaluation of a condition."""
@@ -113,7 +116,6 @@ class ConditionNodes:
             case HasPrefix(field) | HasSimilarWord(field):
                 return query.Or(_term_nodes(field, self.expand(condition)))
             case HasPhrase(words):
-                self._check_phrase(words)
                 return PhraseQuery(words, self._read_in_time)
             case HasValue():
                 return self._any_value(condition)
@@ -168,19 +170,6 @@ class ConditionNodes:
         _check_count(len(values), condition.written)
         return query.Or([query.Term(field_name(condition.key), value) for value in sorted(values)])
 
-    def _check_phrase(self, words: tuple[str, ...]) -> None:
-        """Raise QueryTooBroad if too many sections have all words of a phrase."""
-        required = required_terms(words)
-        count = min((self._statistics.term(term).df for term in required), default=self._statistics.number)
-        if count > MAX_PHRASE_CANDIDATES:
-            written = '"' + " ".join(words)[:_MAX_SHOWN] + '"'
-            raise QueryTooBroad(
-                f"the words of {written} are in {count:,} sections (limit {MAX_PHRASE_CANDIDATES:,})",
-                fix="Use a phrase with a rarer word, or leave out AND, OR and NOT.",
-                limit=MAX_PHRASE_CANDIDATES,
-                part=written,
-            )
-
     def _read_in_time(self, record: SectionRecord) -> bytes:
         self._deadline.check()
         return self._read(record)
@@ -203,12 +192,17 @@ def _check_count(count: int, written: str) -> None:
 
 
 class ConditionFlags:
-    """The evaluation of nodes to a flag for each section. Raises QueryTooBroad if it takes too long."""
+    """The evaluation of nodes to a flag for each section.
+
+    Phrases are searched for last, in the sections that are still possible. Raises QueryTooBroad if there are
+    too many of them, or if the evaluation takes too long.
+    """
 
     def __init__(self, searcher: Searcher, reader: CodecReader, deadline: Deadline) -> None:
         self._searcher = searcher
         self._reader = reader
         self._deadline = deadline
+        self._candidates: Counter[int] = Counter()
 
     def by_segment(self, node: query.Query) -> dict[str, Mask]:
         """Return the flags of the sections that a node allows, by the id of their segment.
@@ -216,37 +210,79 @@ class ConditionFlags:
         The flags of dead sections are undefined.
         """
         leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.parts else []
-        return {leaf.reader().segment().part.segment.id: self._flags(node, leaf) for leaf in leaves}
+        found: dict[str, Mask] = {}
+        for leaf in leaves:
+            part = _part_of(leaf)
+            alive = live_flags(part)
+            found[part.segment.id] = self._flags(
+                node, leaf, np.ones(part.segment.size, np.bool_) if alive is None else alive
+            )
+        return found
 
-    def _flags(self, node: query.Query, leaf: Searcher) -> Mask:
+    def _flags(self, node: query.Query, leaf: Searcher, possible: Mask) -> Mask:
+        """Return the flags of a leaf's sections. They are undefined for sections that are not possible."""
         self._deadline.check()
         if isinstance(node, query.Not):
-            return ~self._flags(node.query, leaf)
+            return ~self._flags(node.query, leaf, possible)
         if isinstance(node, query.Every):
-            return np.ones(leaf.doc_count_all(), np.bool_)
+            return possible
         if isinstance(node, query.And):
-            flags = np.ones(leaf.doc_count_all(), np.bool_)
-            for part in node.children():
-                flags &= self._flags(part, leaf)
+            flags = possible.copy()
+            for part in sorted(node.children(), key=_has_phrase):
+                flags &= self._flags(part, leaf, flags)
             return flags
-        flags = np.zeros(leaf.doc_count_all(), np.bool_)
+        if isinstance(node, PathQuery):
+            return flag_sections_under(_part_of(leaf).segment, node.path)
+        flags = np.zeros(len(possible), np.bool_)
         if isinstance(node, query.Or):
-            for part in node.children():
+            for part in sorted(node.children(), key=_has_phrase):
                 if isinstance(part, query.Term):
                     flags[self._ids(leaf, part.fieldname, encode(part.text))] = True
                 else:
-                    flags |= self._flags(part, leaf)
+                    remaining = possible & ~flags
+                    flags |= self._flags(part, leaf, remaining) & remaining
         elif isinstance(node, query.Term):
             flags[self._ids(leaf, node.fieldname, encode(node.text))] = True
         elif isinstance(node, query.TermRange):
             for name, text in self._deadline.each(node.expanded_terms(leaf.reader())):
                 flags[self._ids(leaf, name, text)] = True
-        elif isinstance(node, PathQuery):
-            flags = flag_sections_under(leaf.reader().segment().part.segment, node.path)
+        elif isinstance(node, PhraseQuery):
+            flags[self._with_phrase(node, leaf, possible)] = True
         else:
-            numbers = self._deadline.each(node.matcher(leaf, leaf.boolean_context()).all_ids())
-            flags[np.fromiter(numbers, np.int64)] = True
+            raise TypeError(f"conditions have no node {type(node).__name__}")
         return flags
 
+    def _with_phrase(self, node: PhraseQuery, leaf: Searcher, possible: Mask) -> list[int]:
+        """Return the possible sections that contain a phrase. Raises QueryTooBroad."""
+        candidates = possible.copy()
+        for term in required_terms(node.words):
+            has_term = np.zeros(len(candidates), np.bool_)
+            has_term[self._ids(leaf, TEXT_FIELD, encode(term))] = True
+            candidates &= has_term
+        numbers = candidates.nonzero()[0].tolist()
+        # Layouts of segments differ, but the sum over all segments is the same.
+        self._candidates[id(node)] += len(numbers)
+        if self._candidates[id(node)] > MAX_PHRASE_CANDIDATES:
+            written = '"' + " ".join(node.words)[:_MAX_SHOWN] + '"'
+            raise QueryTooBroad(
+                f"the words of {written} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"
+                " other parts of the query",
+                fix="Add a rarer word with AND, or leave out AND, OR and NOT.",
+                limit=MAX_PHRASE_CANDIDATES,
+                part=written,
+            )
+        contains = make_phrase_filter([node.words], node.read)
+        segment = _part_of(leaf).segment
+        return [number for number in numbers if contains(self._reader.record(segment, number))]
+
     def _ids(self, leaf: Searcher, name: str, text: bytes) -> NDArray[np.uint32]:
-        return self._reader.read(leaf.reader().segment().part.segment, name, text)[0]
+        return self._reader.read(_part_of(leaf).segment, name, text)[0]
+
+
+def _has_phrase(node: query.Query) -> bool:
+    return isinstance(node, PhraseQuery) or any(map(_has_phrase, node.children()))
+
+
+def _part_of(leaf: Searcher) -> SegmentReader:
+    part: SegmentReader = leaf.reader().segment().part
+    return part

@@ -246,3 +246,40 @@ def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -
     assert page.hint.message == (
         "0 results found: the documents are changing just now. Search again in a moment."
     )
+
+
+@loop_over(
+    ("query", "message"),
+    [
+        ("jitter type:runbok", "no section satisfies 'type:runbok'. Did you mean type:runbook?"),
+        ("tag:skd AND jitter", "no section satisfies 'tag:skd'. Did you mean tag:sdk?"),
+        # The nearest value has no hits with the other words.
+        ("tag:skd AND note", "no section satisfies 'tag:skd'. Leave it out, or use another value."),
+        ("tag:zebra limits", "no section satisfies 'tag:zebra'. Leave it out, or use another value."),
+        (
+            "title:zebra* OR path:nowhere",
+            "no section satisfies 'title:zebra*' and 'path:nowhere'. Leave it out, or use another value.",
+        ),
+        (
+            "jitter AND type:api_spec",
+            "no section satisfies all fields and operators of the query. Leave some out.",
+        ),
+        ("type:api_spec -tag:network", "no section satisfies the query. Use fewer words and operators."),
+    ],
+)
+def test_fields_that_nothing_satisfies_are_named(index: SearchIndex, query: str, message: str) -> None:
+    hint = hint_of(index, query)
+    assert hint.message == f"0 results found: {message}"
+    assert hint.suggested_filters == {}
+
+
+@loop_over(
+    ("query", "suggested"),
+    [
+        ("jiter AND type:runbook", "jitter AND type:runbook"),
+        ("title:retries AND (herdz OR jiter)", "title:retries AND (herds OR jitter)"),
+        ("jiter NOT errors", "jitter NOT errors"),
+    ],
+)
+def test_misspelt_words_of_expressions_are_corrected(index: SearchIndex, query: str, suggested: str) -> None:
+    assert hint_of(index, query).suggested_queries[0] == suggested
