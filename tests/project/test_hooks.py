@@ -73,7 +73,7 @@ def test_fix_hook_changes_files_and_not_the_index(repo: Repo) -> None:
     assert (repo.path / "doc.md").read_text() == "# Doc\n\n- [ ] one\n"
     assert (repo.path / "not-staged.md").read_text() == MENDABLE
     assert repo.git("show", ":doc.md") == MENDABLE
-    assert run(repo, "docyard-fix", "doc.md").stdout == "There is nothing to mend.\n"
+    assert run(repo, "docyard-fix", "doc.md").stdout == "There is nothing to fix.\n"
 
 
 @pytest.mark.parametrize("hook", sorted(HOOKS))
