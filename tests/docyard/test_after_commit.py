@@ -150,7 +150,7 @@ def test_command_that_cannot_print_after_commit_succeeds(
     (repo / "doc.md").write_text("# Doc\n\n- [] one\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    monkeypatch.setattr("docyard.commands.fix._print_repair", raise_disk_full)
+    monkeypatch.setattr("docyard.commands.fix._print_outcome", raise_disk_full)
     assert main(["fix", "-C", str(repo)]) == 0
     output = capsys.readouterr().err
     assert f"note: Committed as {git('rev-parse', 'HEAD')}, but a later step failed" in output

@@ -51,7 +51,7 @@ def test_every_packed_object_is_read_back(
 
 def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
     places = {
-        bytes([byte] * 20): packs._ObjectPlace(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
+        bytes([byte] * 20): packs._ObjectLocation(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
     }
     written = packs._encode_index(places, bytes(20))
     assert (3 << 31).to_bytes(8, "big") + bytes(20) == written[-48:-20]
