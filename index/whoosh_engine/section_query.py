@@ -37,7 +37,10 @@ class SectionQuery(query.Query):  # type: ignore[misc]
 
     @cached_property
     def tree(self) -> query.Query:
-        """The query as Whoosh's own nodes: its terms, joined by OR, and its conditions."""
+        """The query as Whoosh's own nodes: its terms, joined by OR, and its filters.
+
+        The nodes of a query's `condition` are those of `index.whoosh_engine.condition_nodes`.
+        """
         parsed = self.parsed
         conditions: list[query.Query] = [
             query.Term(field_name(field), value) for field, value in parsed.filters.items()
