@@ -17,6 +17,12 @@ pytestmark = pytest.mark.browser
 
 SERIOUS = ("serious", "critical")
 
+# Opens folded parts, so that they are checked too, and waits until the page has seen their widths.
+OPEN_FOLDS = """() => {
+    document.querySelectorAll('main details').forEach(one => { one.open = true });
+    return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())));
+}"""
+
 
 def wrong(page: Page, axe: str) -> list[str]:
     """Return the serious findings of the checker in a page, with their elements."""
@@ -40,8 +46,7 @@ def test_every_page_passes_the_accessibility_checker(
     found = {}
     for name, path in places(story).items():
         page.goto(path)
-        # Open folded parts, so that they are checked too.
-        page.evaluate("() => document.querySelectorAll('main details').forEach(one => { one.open = true })")
+        page.evaluate(OPEN_FOLDS)
         problems = wrong(page, axe)
         # A page must not scroll sideways, even on a narrow screen.
         too_wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")

@@ -4,11 +4,20 @@
 {
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 
+  const wideParts = ".prose pre, .prose table";
+
   // Only parts with their own scroll bar can have the focus.
-  const makeFocusable = () => each(".prose pre, .prose table", (part) => {
+  const makeFocusable = (part) => {
     if (part.scrollWidth > part.clientWidth + 1) part.tabIndex = 0;
     else part.removeAttribute("tabindex");
-  });
+  };
+
+  // A part has a width only while it is shown: it changes with the window, and when a fold opens.
+  const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => makeFocusable(target)));
+  const observeWidths = () => {
+    widths.disconnect();
+    each(wideParts, (part) => { makeFocusable(part); widths.observe(part); });
+  };
 
   // The current section is that of the last heading above a quarter of the window.
   const markCurrentSection = () => {
@@ -31,10 +40,11 @@
   const scheduleUpdate = () => {
     if (isDue) return;
     isDue = true;
-    requestAnimationFrame(() => { isDue = false; makeFocusable(); markCurrentSection(); });
+    requestAnimationFrame(() => { isDue = false; markCurrentSection(); });
   };
   addEventListener("scroll", scheduleUpdate, { passive: true });
   addEventListener("resize", scheduleUpdate);
-  new MutationObserver(scheduleUpdate).observe(document.querySelector("[data-main]"), { childList: true });
+  new MutationObserver(() => { observeWidths(); scheduleUpdate(); }).observe(document.querySelector("[data-main]"), { childList: true });
+  observeWidths();
   scheduleUpdate();
 }
