@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from index.page import IndexedDocument, UnreadableDocument
@@ -11,7 +11,6 @@ from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git import trees
-from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, check_pointer, is_manifest
 
@@ -24,9 +23,9 @@ class GitSource:
 
     def __init__(self, snapshot: Snapshot) -> None:
         folders = (path.rpartition("/")[0] for path in snapshot.manifests)
-        self._page_reader = _PageReader(
-            snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.load_folders(folders)
-        )
+        self._git = snapshot.git
+        self._max_bytes = snapshot.config.limits.document_bytes
+        self._taxonomy = snapshot.taxonomy.load_folders(folders)
         self._blobs = dict(snapshot.documents)
         self.commit = snapshot.commit
 
@@ -35,9 +34,16 @@ class GitSource:
         return tuple(self._blobs)
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Read some of the documents, in the order requested."""
+        """Read some of the documents, in the order requested. Each is read once, so none is cached."""
         for path in paths:
-            yield self._page_reader.page(path, self._blobs[path])
+            yield _read_page(path, self._blobs[path], self._taxonomy, self._read_document)
+
+    def _read_document(self, path: str, blob: str) -> Document | None:
+        data = self._git.blob_within(blob, self._max_bytes)
+        if data is None:
+            return None
+        check_pointer(path, data)
+        return Document.parse(data, path)
 
 
 def read_pages(
@@ -45,37 +51,30 @@ def read_pages(
 ) -> Iterator[IndexedDocument | UnreadableDocument]:
     """Read some documents of a commit, given as blobs by path, in order of paths.
 
-    `label` is the name of the work for `progress`. A document that is too large, or a Git LFS pointer, is a
-    page without sections.
+    A document that a write or an earlier read has parsed is not parsed again. `label` is the name of the work
+    for `progress`.
     """
-    page_reader = _PageReader(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
     for done, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
             progress(done, len(blobs), label)
-        yield page_reader.page(path, blob)
+        yield _read_page(path, blob, snapshot.taxonomy, lambda path, blob: snapshot.document(path))
     if progress and blobs:
         progress(len(blobs), len(blobs), label)
 
 
-class _PageReader(NamedTuple):
-    """A reader of documents of at most `max_bytes`, with the taxonomy that gives their values."""
-
-    git: GitReader
-    max_bytes: int
-    taxonomy: Taxonomy
-
-    def page(self, path: str, blob: str) -> IndexedDocument | UnreadableDocument:
-        try:
-            data = self.git.blob_within(blob, self.max_bytes)
-            if data is not None:
-                check_pointer(path, data)
-                document = Document.parse(data, path)
-                return IndexedDocument.of(document, blob, self.taxonomy.values(path, document.front_matter))
-        except DamagedRepository:
-            return UnreadableDocument(path, blob)
-        except (LimitExceeded, NotADocument):
-            pass
-        return IndexedDocument(path, blob, "", {}, b"", ())
+def _read_page(
+    path: str, blob: str, taxonomy: Taxonomy, read: Callable[[str, str], Document | None]
+) -> IndexedDocument | UnreadableDocument:
+    """Return a document for the index; without sections if it is too large or a Git LFS pointer."""
+    try:
+        document = read(path, blob)
+        if document is not None:
+            return IndexedDocument.of(document, blob, taxonomy.values(path, document.front_matter))
+    except DamagedRepository:
+        return UnreadableDocument(path, blob)
+    except (LimitExceeded, NotADocument):
+        pass
+    return IndexedDocument(path, blob, "", {}, b"", ())
 
 
 _MAX_INCREMENTAL = 300
