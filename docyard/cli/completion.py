@@ -66,7 +66,7 @@ def complete_proposal_addresses(
 ) -> Iterator[CompletionItem[str]]:
     """Yield the addresses in the proposal that the command line names."""
     workspace = _open_workspace(context)
-    proposal = workspace.proposal_actions().find(context.params["proposal"])
+    proposal = workspace.proposal_actions().find(context.params["proposal_id"])
     return _list_addresses(workspace, workspace.snapshot(proposal.tip), _find_folder(context), incomplete)
 
 

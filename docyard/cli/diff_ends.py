@@ -64,7 +64,7 @@ def compare_range(
         )
         if path in changes.paths:
             break
-    return select_changes(changes, path, slug, of="the commits between them")
+    return select_changes(changes, path, slug, source="the range")
 
 
 def _split_range(text: str) -> tuple[str, str, str]:

@@ -63,7 +63,7 @@ def command(
     from docyard.cli.diff_ends import compare_range, resolve_range
     from docyard.cli.proposals.changes import (
         MAX_CHANGES_CHARS,
-        Paper,
+        PagePrinter,
         changes_to_data,
         changes_to_markdown,
         print_changes,
@@ -84,5 +84,5 @@ def command(
     elif markdown:
         click.echo(escape_invisible(changes_to_markdown(changes, max_chars or MAX_CHANGES_CHARS)))
     else:
-        print_changes(Paper(), changes, most=max_chars or MAX_CHANGES_CHARS)
+        print_changes(PagePrinter(), changes, most=max_chars or MAX_CHANGES_CHARS)
     return Exit.DONE

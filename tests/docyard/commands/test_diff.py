@@ -115,7 +115,7 @@ def test_path_option_limits_changes(run: Run) -> None:
     assert "{+ a second.+}" in run("v1", "--path", "guide.md#limits")
     assert "Soon." in run("--path", "gone.md")
     refused = run("--path", "guide.md#limits", code=3)
-    assert "changes nothing there" in refused
+    assert "changes nothing at this address" in refused
     assert "guide.md" in refused
 
 

@@ -165,8 +165,8 @@ def test_diff_marks_changed_sections_and_words(proposed: str, run: Run, data: Da
     assert [document["path"] for document in found["documents"]] == ["guide.md"]
     assert found["files"] == []
     nothing = run("diff", proposed, "guide.md#_preamble", code=3)
-    assert "changes nothing there" in nothing
-    assert "It changes guide.md." in nothing
+    assert "changes nothing at this address" in nothing
+    assert "Name a changed document: guide.md." in nothing
 
 
 def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
@@ -228,7 +228,7 @@ def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> 
     second = data("create", "Say how retries back off", "--submit")["proposal"]
     page = run("show", second)
     assert "it has no commit of its own yet" in page
-    assert "Nothing is changed yet." in page
+    assert "There are no changes yet." in page
     assert f"next: git switch proposals/{second}-" in page
     assert "has no commit of its own" in run("merge", second, code=3)
     third = data("create", "Closed soon")["proposal"]

@@ -91,7 +91,8 @@ def test_conflict_changes_no_branch(repo: Path, git: Git, proposed: str, run: Ru
 
 def test_names_resolve_one_unit_or_whole_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
     run("refresh", proposed, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
-    assert "there is text:plan.md#steps" in run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+    error = run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+    assert "the conflicts include text:plan.md#steps" in error
     [name] = [line for line in run("conflicts", proposed, code=1).splitlines() if line.startswith("task")]
     output = run(
         "refresh", proposed, "--ours", "plan.md#steps", "--theirs", "text:plan.md#_preamble", "--theirs", name

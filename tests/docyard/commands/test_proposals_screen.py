@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
@@ -70,11 +70,11 @@ def test_removed_and_added_words_are_coloured(screen: Screen, proposed: str) -> 
 
 
 def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
-    paper = Paper()
-    paper.line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
-    paper.text("one\n\n\x1b[0m\nfour", indent=2, most=3)
+    printer = PagePrinter()
+    printer.print_line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
+    printer.print_text("one\n\n\x1b[0m\nfour", indent=2, max_lines=3)
     assert capsys.readouterr().out == "  a       bc d\\u0007\n  one\n\n  \\u001b[0m\n  … 1 more line\n"
-    paper.text("one\ntwo\nthree", most=1, rest="; --json has all")
+    printer.print_text("one\ntwo\nthree", max_lines=1, suffix="; --json has all")
     assert capsys.readouterr().out == "one\n… 2 more lines; --json has all\n"
     assert [format_count(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
     assert [join_words(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [
