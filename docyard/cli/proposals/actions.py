@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_ACTIONS_AT_COMMIT = ("approved", "submitted")  # printed with the tip: the event may have a later commit
+_ACTIONS_AT_COMMIT = ("approved", "submitted")  # printed with the proposal's tip
 _COMMIT_PREPOSITIONS = {"merged": "as", "refreshed": "as"}
 
 _UNCHANGED_STATES = {

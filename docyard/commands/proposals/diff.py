@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Show the changes of a proposal: sections, tasks, front matter, and their words.
 
-    The proposal is compared with the merge base of its branch and its target. Without colours, [-words-] were
-    removed and {+words+} added.
+    The proposal is compared with the merge base of its branch and its target. Without colours, [-words-]
+    marks removed and {+words+} added words.
 
     \b
     Example:

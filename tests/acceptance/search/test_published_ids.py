@@ -49,8 +49,8 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", documentation())
     out = run(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in out
-    assert f"{COUNT * 4} headings carry an anchor as {{ #id }}." in out
-    assert f"{COUNT} headings carry it on the next line, as {{: #id }}." in out
+    assert f"{COUNT * 4} headings have an anchor as {{ #id }}." in out
+    assert f"{COUNT} headings have the anchor on the next line, as {{: #id }}." in out
     with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
         check_titles(agent)
         check_ids_after_edits(repo, agent)

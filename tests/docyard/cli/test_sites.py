@@ -72,10 +72,10 @@ def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
     site = find_site_of(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
-    assert "1 heading carries it on the next line, as {: #id }." in site.notes
+    assert "1 heading has the anchor on the next line, as {: #id }." in site.notes
     assert site.describe()[:2] == [
         "The documents are published with MkDocs (mkdocs.yml).",
-        "2 headings carry an anchor as { #id }.",
+        "2 headings have an anchor as { #id }.",
     ]
 
 
@@ -102,7 +102,7 @@ def test_init_reports_and_writes_detected_site(
     assert main(["init", "-C", str(repo)]) == 0
     out = capsys.readouterr().out
     assert "The documents are published with MkDocs (mkdocs.yml).\n" in out
-    assert "2 headings carry an anchor as { #id }.\n" in out
+    assert "2 headings have an anchor as { #id }.\n" in out
     assert 'Settings: anchors = "spaced", and [links] dialect = "mkdocs".\n' in out
     settings = tomllib.loads(git("show", "HEAD:docyard.toml"))
     assert (settings["anchors"], settings["links"]["dialect"]) == ("spaced", "mkdocs")

@@ -79,7 +79,7 @@ def test_blame_at_ref_and_of_moved_section_works(repo: Path, ids: list[str], cap
     assert {row[0] for row in rows(capsys)} == {ids[0][:8]}
     assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
     captured = capsys.readouterr()
-    assert captured.err == "This has moved to guides/setup.md#how-to-retry.\n"
+    assert captured.err == "The address has moved to guides/setup.md#how-to-retry.\n"
     assert captured.out.startswith(ids[2][:8])
 
 

@@ -110,7 +110,7 @@ def test_summary_is_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("Built 1 documents, 2 sections, of commit ")
-    assert printed.out.endswith("; 1 were read, the others copied.\n")
+    assert printed.out.endswith(". Read 1 documents, and copied the others.\n")
     assert printed.err == ""
 
 

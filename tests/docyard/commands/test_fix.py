@@ -200,7 +200,7 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert out.count("\n") == 8
-    assert "The diff is cut" in out
+    assert "The diff is truncated" in out
     _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "0")
     assert out.count("\n") == 1
 

@@ -117,7 +117,7 @@ def test_moved_document_is_reported_with_new_path(
         assert main(["links", address, "--outgoing"]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("docs/c.md#_preamble:3\tguide.md")
-        assert captured.err == "This has moved to docs/c.md.\n"
+        assert captured.err == "The address has moved to docs/c.md.\n"
     assert main(["links", "b.md", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     moved = {"file": "docs/c.md", "slug": None, "commit": git("rev-parse", "HEAD")}

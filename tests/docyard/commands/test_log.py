@@ -87,7 +87,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
         ("guides/setup.md#how-to-retry[0]", ""),
         ("setup.md#how-to-retry", ""),
         ("../guides/setup.md#how-to-retry", ""),
-        ("guide.md#retries", "This has moved to guides/setup.md#how-to-retry.\n"),
+        ("guide.md#retries", "The address has moved to guides/setup.md#how-to-retry.\n"),
     ],
 )
 def test_every_form_of_address_returns_same_history(

@@ -89,13 +89,13 @@ def test_moved_address_is_read_and_reported(guide: Path, git: Git, capfdbinary: 
     assert main(["read", "guide.md#retry", "-C", str(guide)]) == 0
     captured = capfdbinary.readouterr()
     assert captured.out == RETRY
-    assert captured.err == b"This has moved to handbook.md#retry.\n"
+    assert captured.err == b"The address has moved to handbook.md#retry.\n"
     assert main(["read", "guide.md#retry/limits[1]", "-C", str(guide)]) == 0
     captured = capfdbinary.readouterr()
     assert captured.out == b"- [x] Write them down\n"
-    assert captured.err == b"This has moved to handbook.md#retry/limits[1].\n"
+    assert captured.err == b"The address has moved to handbook.md#retry/limits[1].\n"
     assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
-    assert capfdbinary.readouterr().err == b"This has moved to handbook.md.\n"
+    assert capfdbinary.readouterr().err == b"The address has moved to handbook.md.\n"
 
 
 def test_old_path_may_be_relative_to_current_folder(
@@ -110,7 +110,7 @@ def test_old_path_may_be_relative_to_current_folder(
         assert main(["read", address]) == 0
         captured = capfdbinary.readouterr()
         assert captured.out == GUIDE
-        assert captured.err == b"This has moved to docs/handbook.md.\n"
+        assert captured.err == b"The address has moved to docs/handbook.md.\n"
     assert main(["read", "handbok.md"]) == 3
     assert b"Did you mean 'docs/handbook.md'?" in capfdbinary.readouterr().err
 
