@@ -198,7 +198,7 @@ def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:
     counts = _count_by_rule(outcome)
     parts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
     if outcome.link_count:
-        parts.append(f"{outcome.link_count:,} link{'' if outcome.link_count == 1 else 's'} to fixed headings")
+        parts.append(f"{outcome.link_count:,} updated link{'' if outcome.link_count == 1 else 's'}")
     files = f"{len(outcome.changes):,} document{'' if len(outcome.changes) == 1 else 's'}"
     commit = f" (commit {outcome.commit[:12]})" if outcome.commit else ""
     result = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(parts)}{commit}."

@@ -31,7 +31,7 @@ def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
     return RawClient(slow_lock_command(repo, *options), user_environment(home))
 
 
-def until(condition: Callable[[], object], name: str) -> None:
+def wait_until(condition: Callable[[], object], name: str) -> None:
     """Wait until a condition is true."""
     deadline = time.monotonic() + TIMEOUT_S
     while not condition():
@@ -44,24 +44,24 @@ class EventRecorder:
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self._more = anyio.Event()
+        self._new_event = anyio.Event()
 
     def record(self, event: str) -> None:
         self.events.append(event)
-        self._more.set()
-        self._more = anyio.Event()
+        self._new_event.set()
+        self._new_event = anyio.Event()
 
-    async def until(self, *events: str) -> None:
+    async def wait_for_events(self, *events: str) -> None:
         """Wait for exactly these events, and clear the record."""
         with anyio.fail_after(TIMEOUT_S):
             while len(self.events) < len(events):
-                await self._more.wait()
+                await self._new_event.wait()
         assert sorted(self.events) == sorted(events)
         self.events.clear()
 
 
 @asynccontextmanager
-async def connected(
+async def connect_to_server(
     home: Path,
     protocol: ProtocolVersion,
     options: Sequence[str | Path],
@@ -82,7 +82,7 @@ async def connected(
 
 
 @asynccontextmanager
-async def watching(
+async def watch_resources(
     client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
     """Subscribe to resources and their list, as the protocol version does; yield the accepted URIs."""
@@ -99,10 +99,10 @@ async def watching(
         anyio.create_task_group() as tasks,
     ):
 
-        async def follow() -> None:
+        async def record_events() -> None:
             async for event in events:
                 recorder.record(event.uri if isinstance(event, ResourceUpdated) else LIST)
 
-        tasks.start_soon(follow)
+        tasks.start_soon(record_events)
         yield list(events.honored.resource_subscriptions or [])
         tasks.cancel_scope.cancel()

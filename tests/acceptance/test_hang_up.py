@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from index.storage.locking import hold_lock
-from tests.acceptance.clients import slow_lock_command, start_slow_lock_server, until
+from tests.acceptance.clients import slow_lock_command, start_slow_lock_server, wait_until
 from tests.acceptance.server import user_environment
 from tests.repositories import Repo, normal
 from tests.soak import inspection
@@ -114,7 +114,7 @@ def wait_in_publication(repo: Repo, wire: RawClient, send: Callable[[], None]) -
     lock = repo.path / ".git" / "index.lock"
     lock.touch(exist_ok=False)
     send()
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     yield
     lock.unlink()
 
@@ -127,7 +127,7 @@ def wait_after_commit(repo: Repo, wire: RawClient, send: Callable[[], None]) -> 
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
     with hold_lock(lock, TIMEOUT_S):
         send()
-        until(lambda: repo.head() != before, "a commit")
+        wait_until(lambda: repo.head() != before, "a commit")
         yield
 
 
@@ -288,7 +288,7 @@ class KilledClient:
 
     def server_ended(self) -> tuple[int, str]:
         """Wait for the end of the server; return its exit code and its standard error."""
-        until(self._exit_code.exists, "the end of the server")
+        wait_until(self._exit_code.exists, "the end of the server")
         return int(self._exit_code.read_text()), self._log.read_text()
 
 
@@ -299,7 +299,7 @@ def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, is_prep
         lock.touch()
     client = KilledClient(repo, tmp_path / "killed", range(CALLS))
     if is_prepared:
-        until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+        wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.kill()
     lock.unlink(missing_ok=True)
     assert client.server_ended() == (0, "")
@@ -313,7 +313,7 @@ def test_killed_client_does_not_affect_other_client(repo: Repo, wire: RawClient,
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     client = KilledClient(repo, tmp_path / "killed", range(half))
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     for number in range(half, CALLS):
         wire.write(call_line(number, "edit_document", add_task_call(number)))
     client.kill()
@@ -335,13 +335,13 @@ def test_next_server_recovers_after_second_signal(repo: Repo, wire: RawClient, t
     lock.touch()
     for number in range(CALLS):
         wire.write(call_line(number, "edit_document", add_task_call(number)))
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     wire.process.send_signal(signal.SIGTERM)
-    until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
+    wait_until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
     lock.unlink()
     wire.wait_for_exit()
     again = start_slow_lock_server(repo.path, tmp_path / "home")
-    until(lambda: not inspection.left_behind(repo), "the recovery")
+    wait_until(lambda: not inspection.left_behind(repo), "the recovery")
     again.close_input()
     assert again.wait_for_exit() == (0, "")
     assert_whole(repo, tmp_path / "home", [])
@@ -403,7 +403,7 @@ def test_client_that_stops_reading_is_disconnected(
     for number in range(100, 130):  # more answers than a pipe holds, fewer requests than may be unanswered
         wire.write(call_line(number, "edit_document", {}))
     wire.write(call_line(0, "edit_document", add_task_call(0)))
-    until(lambda: commits_by_task(repo), "the commit")
+    wait_until(lambda: commits_by_task(repo), "the commit")
     hang_up(wire)
     code, log = wire.wait_for_exit()
     assert code == 0

@@ -23,7 +23,7 @@ from mcp_types import Implementation
 from docyard.cli.main import main
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
-from tests.acceptance.clients import EventRecorder, until, watching
+from tests.acceptance.clients import EventRecorder, wait_until, watch_resources
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
 from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
@@ -62,7 +62,7 @@ def ana(repo: Repo) -> str:
 
 
 @asynccontextmanager
-async def connected(
+async def connect_over_http(
     server: HttpServer, protocol: ProtocolVersion, token: str | None = None
 ) -> AsyncIterator[Client]:
     shown = {"Authorization": f"Bearer {token or server.token}"}
@@ -221,7 +221,7 @@ def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
 async def test_tools_resources_and_prompts_work_over_http(
     server: HttpServer, repo: Repo, protocol: ProtocolVersion
 ) -> None:
-    async with connected(server, protocol) as client:
+    async with connect_over_http(server, protocol) as client:
         assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert {"create_document", "search_docs", "update_proposal"} <= set(names)
@@ -250,7 +250,7 @@ async def ignore(done: float, total: float | None, message: str | None) -> None:
 @pytest.mark.anyio
 async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
     place = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
-    async with connected(server, protocol) as client:
+    async with connect_over_http(server, protocol) as client:
         seen = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
         assert isinstance(seen.structured_content, dict)
         # The server stores no read texts over HTTP: the client must send the base commit.
@@ -272,7 +272,10 @@ async def test_token_of_person_can_approve_and_merge(
         "slug": "calls",
         "content": f"In {protocol}.",
     }
-    async with connected(server, protocol) as agent, connected(server, protocol, ana) as person:
+    async with (
+        connect_over_http(server, protocol) as agent,
+        connect_over_http(server, protocol, ana) as person,
+    ):
         opened = await agent.call_tool("edit_document", edit)
         assert isinstance(opened.structured_content, dict)
         proposal = opened.structured_content["proposal"]
@@ -292,14 +295,14 @@ async def test_listening_clients_are_notified_of_commits(server: HttpServer, rep
     uri = "doc:///heard.md"
     repo.commit({"heard.md": "# Heard\n"})
     async with (
-        connected(server, "auto") as first,
-        connected(server, "auto") as second,
-        watching(first, "auto", recorder, [uri]),
-        watching(second, "auto", other, [uri]),
+        connect_over_http(server, "auto") as first,
+        connect_over_http(server, "auto") as second,
+        watch_resources(first, "auto", recorder, [uri]),
+        watch_resources(second, "auto", other, [uri]),
     ):
         repo.commit({"heard.md": "# Heard\n\nMore.\n"})
-        await recorder.until(uri)
-        await other.until(uri)
+        await recorder.wait_for_events(uri)
+        await other.wait_for_events(uri)
 
 
 def test_progress_is_streamed_before_result(server: HttpServer, repo: Repo) -> None:
@@ -383,7 +386,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
             with pytest.raises(TimeoutError):  # the write is still queued
                 read_available(wire)
             wire.close()
-        until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
+        wait_until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
     assert repo.git("show", "main:guide.md").count("Hung up") == 2
 
 
@@ -460,8 +463,8 @@ async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Rep
         assert not done.is_error
 
     async with (
-        connected(server, "auto") as one,
-        connected(server, "legacy") as other,
+        connect_over_http(server, "auto") as one,
+        connect_over_http(server, "legacy") as other,
         anyio.create_task_group() as tasks,
     ):
         for number in range(10):

@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
 
-from tests.acceptance.clients import connected
+from tests.acceptance.clients import connect_to_server
 from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
 
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         listed = (await client.list_prompts()).prompts
         assert {
             prompt.name: [(each.name, each.required) for each in prompt.arguments or []] for prompt in listed
@@ -55,7 +55,7 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
 async def test_read_only_server_lists_reading_prompts(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--read-only"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--read-only"]) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["review_document", "answer_from_docs"]
         with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
@@ -65,7 +65,7 @@ async def test_read_only_server_lists_reading_prompts(
 async def test_invalid_prompt_arguments_return_error_with_fix(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for name, arguments, code in (
             ("write_specs", {"topic": "A"}, "UNKNOWN_PROMPT"),
             ("", {}, "UNKNOWN_PROMPT"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import preloaded, repositories
-from tests.acceptance.clients import start_slow_lock_server, until
+from tests.acceptance.clients import start_slow_lock_server, wait_until
 from tests.repositories import Repo
 from tests.stdio_client import call_line, line_of
 
@@ -204,7 +204,7 @@ def test_server_fetches_and_notifies_subscribers(here: Repo, there: Repo, tmp_pa
     while (message := wire.receive()).get("method") != "notifications/resources/updated":
         pass
     assert message["params"] == {"uri": document}
-    until(lambda: there.git("rev-parse", "main").strip() == here.head() != theirs, "the push")
+    wait_until(lambda: there.git("rev-parse", "main").strip() == here.head() != theirs, "the push")
     here.git("merge-base", "--is-ancestor", theirs, "main")
     assert (here.path / "README.md").read_text() == "# Example\n\nA heron.\n"
     assert "README.md" in str(wire.call(3, "search_docs", {"query": "heron"}))

@@ -12,7 +12,13 @@ from mcp import MCPError
 from mcp_types import TextResourceContents
 
 from tests import preloaded
-from tests.acceptance.clients import LIST, EventRecorder, connected, start_slow_lock_server, watching
+from tests.acceptance.clients import (
+    LIST,
+    EventRecorder,
+    connect_to_server,
+    start_slow_lock_server,
+    watch_resources,
+)
 from tests.acceptance.server import ProtocolVersion, user_environment
 from tests.repositories import Repo, normal
 from tests.stdio_client import line_of
@@ -51,7 +57,7 @@ def text_of(part: object) -> tuple[str, dict[str, Any]]:
 async def test_documents_are_listed_and_read_exactly_as_stored(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, options(repo)) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.resources is not None
@@ -81,7 +87,7 @@ async def test_sections_refs_and_moved_addresses_are_readable(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
     first = repo.head()
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert text_of(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
@@ -104,7 +110,7 @@ async def test_long_lists_are_paged_and_long_documents_cut(
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
     repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, options(repo)) as client:
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
         assert [found.name for found in (*first.resources, *second.resources)] == [*files, "long.md"]
@@ -131,7 +137,7 @@ async def test_unreadable_uri_returns_error_with_fix(
     if artifact:
         build(repo, home, tmp_path / "out")
         served = ["--index", tmp_path / "out", "--read-only"]
-    async with connected(home, protocol, served) as client:
+    async with connect_to_server(home, protocol, served) as client:
         for uri, nearest in (
             ("doc:///guides/setpu.md", [DOCUMENT]),
             ("doc:///guides/setup.md#instal", [INSTALL, f"{INSTALL}/linux"]),
@@ -162,18 +168,18 @@ async def test_unreadable_uri_returns_error_with_fix(
 
 async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     recorder = EventRecorder()
-    async with connected(home, protocol, options(repo), recorder) as client:
-        async with watching(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as watched:
+    async with connect_to_server(home, protocol, options(repo), recorder) as client:
+        async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as watched:
             assert watched == [DOCUMENT, INSTALL, USE]
             repo.commit({"guides/setup.md": SETUP.replace("apt", "dnf")})  # by another process
-            await recorder.until(DOCUMENT, INSTALL)
+            await recorder.wait_for_events(DOCUMENT, INSTALL)
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
-            await recorder.until(DOCUMENT)
+            await recorder.wait_for_events(DOCUMENT)
             await client.call_tool("create_document", {"doc_type": "document", "title": "New"})
-            await recorder.until(LIST)
+            await recorder.wait_for_events(LIST)
             repo.git("rm", "-q", "guides/setup.md")
             repo.commit({})
-            await recorder.until(DOCUMENT, INSTALL, USE, LIST)
+            await recorder.wait_for_events(DOCUMENT, INSTALL, USE, LIST)
         repo.commit({"guides/setup.md": SETUP})
         await client.call_tool("list_documents", {})
         await anyio.sleep(QUIET)
@@ -184,7 +190,7 @@ async def test_subscription_to_missing_resource_is_refused(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
     recorder = EventRecorder()
-    async with connected(home, protocol, options(repo, "--read-only"), recorder) as client:
+    async with connect_to_server(home, protocol, options(repo, "--read-only"), recorder) as client:
         if protocol == "legacy":
             for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
                 with pytest.raises(MCPError) as caught:
@@ -193,15 +199,15 @@ async def test_subscription_to_missing_resource_is_refused(
             await client.unsubscribe_resource("doc:///none.md")
             return
         uris = ["doc:///none.md", USE, "file:///etc/passwd"]
-        async with watching(client, protocol, recorder, uris) as watched:
+        async with watch_resources(client, protocol, recorder, uris) as watched:
             assert watched == [USE]
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start")})
-            await recorder.until(USE)
+            await recorder.wait_for_events(USE)
 
 
 async def test_client_without_subscription_gets_no_notification(repo: Repo, home: Path) -> None:
     recorder = EventRecorder()
-    async with connected(home, "legacy", options(repo), recorder) as client:
+    async with connect_to_server(home, "legacy", options(repo), recorder) as client:
         await client.read_resource(DOCUMENT)
         repo.commit({"guides/setup.md": "# Other\n", "new.md": "# New\n"})
         await client.call_tool("list_documents", {})
@@ -216,13 +222,13 @@ async def test_replaced_artifact_is_announced(
     first = repo.head()
     build(repo, home, out)
     recorder = EventRecorder()
-    async with connected(home, protocol, ["--index", out, "--read-only"], recorder) as client:
+    async with connect_to_server(home, protocol, ["--index", out, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert text_of(part)[1]["commit"] == first
-        async with watching(client, protocol, recorder, [INSTALL, USE]):
+        async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
             build(repo, home, out)
-            await recorder.until(USE, LIST)
+            await recorder.wait_for_events(USE, LIST)
             [part] = (await client.read_resource(USE)).contents
             assert text_of(part)[0] == "## Use\n\nStart it.\n"
 

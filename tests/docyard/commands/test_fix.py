@@ -147,7 +147,7 @@ def test_links_in_work_tree_follow_new_anchors(
     code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
     assert code == 0
     assert (repo / "b.md").read_text() == "[x](a.md#api/errors)\n"
-    assert "3 missing-anchor, 1 link to them." in out
+    assert "3 missing-anchor, 1 updated link." in out
 
 
 def test_file_with_uncommitted_changes_is_refused(
