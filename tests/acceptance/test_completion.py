@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
-    document, section = (ResourceTemplateReference(uri=each.uri) for each in (DOCUMENT, SECTION))
+    document, section = (ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT, SECTION))
     at = ResourceTemplateReference(uri=SECTION_AT.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
     cases: list[tuple[Reference, str, str, dict[str, str] | None, list[str]]] = [
@@ -52,11 +52,11 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: Protoco
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.completions is not None
-        for reference, name, typed, given, values in cases:
-            found = await client.complete(reference, {"name": name, "value": typed}, given)
-            assert found.completion.values == values, (name, typed)
-        everything = (await client.complete(document, {"name": "path", "value": ""})).completion
-        assert (len(everything.values), everything.total, everything.has_more) == (100, 120, True)
+        for reference, name, typed, context_arguments, values in cases:
+            result = await client.complete(reference, {"name": name, "value": typed}, context_arguments)
+            assert result.completion.values == values, (name, typed)
+        all_paths = (await client.complete(document, {"name": "path", "value": ""})).completion
+        assert (len(all_paths.values), all_paths.total, all_paths.has_more) == (100, 120, True)
 
 
 async def test_unknown_template_prompt_or_argument_is_refused(

@@ -24,15 +24,16 @@ def repo(tmp_path: Path) -> Repo:
 
 async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
-        listed = (await client.list_prompts()).prompts
+        prompts = (await client.list_prompts()).prompts
         assert {
-            prompt.name: [(each.name, each.required) for each in prompt.arguments or []] for prompt in listed
+            prompt.name: [(argument.name, argument.required) for argument in prompt.arguments or []]
+            for prompt in prompts
         } == {
             "write_spec": [("topic", True), ("doc_type", False), ("folder", False)],
             "review_document": [("path", True), ("focus", False)],
             "answer_from_docs": [("question", True)],
         }
-        assert all(prompt.title and prompt.description for prompt in listed)
+        assert all(prompt.title and prompt.description for prompt in prompts)
         spec = await client.get_prompt("write_spec", {"topic": "Ranking", "doc_type": "design_doc"})
         [message] = spec.messages
         assert message.role == "user"
