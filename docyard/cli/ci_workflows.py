@@ -105,7 +105,7 @@ def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
     if not _REQUIREMENT.fullmatch(requirement):
         raise CannotError(
             f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
-            fix=f"Write one such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+            fix=f"Write a requirement such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
         )
     quoted = f'"{requirement}"'
     if kind == "gitlab":
@@ -133,7 +133,7 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
     if os.path.lexists(file):
         raise CannotError(
             f"{workflow.path} already exists, and was not changed",
-            fix="Edit it yourself, or move it away and run the command again.",
+            fix="Edit the file, or move it away and run the command again.",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

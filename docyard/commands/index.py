@@ -81,7 +81,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
 @options.branch
 @options.as_json
 def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """Rebuild the index from the branch's commit. The old index serves until the new one is complete.
+    """Rebuild the index from the branch's commit. The old index is used until the new index is complete.
 
     Exits with 1 if Git could not read every document.
 

@@ -199,7 +199,7 @@ def _build_settings(anchors: str | None) -> str:
 
 
 def create_repository(folder: Path, branch: str | None) -> bool:
-    """Create a repository in a folder without one; return True if it was created.
+    """Create a repository in a folder without a repository; return True if it was created.
 
     Raises CannotError if the folder is inside a repository, or cannot be written.
     """

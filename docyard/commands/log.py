@@ -220,9 +220,9 @@ def _print_json(snapshot: Snapshot, data: dict[str, Any], has_more: bool, notes:
     console.print_json({**data, "complete": not has_more, **hints, "commit": snapshot.commit})
 
 
-def _print_omissions(shown: int, has_more: bool, notes: Sequence[str]) -> None:
+def _print_omissions(commit_count: int, has_more: bool, notes: Sequence[str]) -> None:
     """Print on standard error that the log omits commits, and the reasons."""
     for note in notes:
         click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
     if has_more:
-        click.echo(f"The last {shown:,} commits; --limit 0 shows all.", err=True)
+        click.echo(f"The last {commit_count:,} commits; --limit 0 shows all.", err=True)

@@ -133,7 +133,7 @@ def command(
     """Serve a repository to an MCP host over standard input and output, or over HTTP.
 
     An MCP host starts this command; `docyard init --hosts` prints the configuration of hosts. Standard output
-    carries only the protocol; the log goes to standard error.
+    contains only the protocol; the log is written to standard error.
 
     With --http the server offers web pages for reading, review and merging, and MCP at /mcp. It then prints
     the URL to open, which contains the token of this start.
@@ -236,7 +236,7 @@ def _serve_stdio(service: Service) -> None:
     if is_terminal(sys.stdin):
         click.echo(
             "docyard: waiting for an MCP host on standard input (Ctrl-D ends it; `docyard init --hosts` "
-            "prints how to connect one)",
+            "prints how to connect a host)",
             err=True,
         )
     run_stdio(service.toolbox, version=__version__, warm=service.warm)

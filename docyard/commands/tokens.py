@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def command() -> None:
     """Create and revoke the tokens that identify people.
 
-    Approving a proposal, and merging one that changes protected paths, needs a person's token. Tokens are
+    An approval of a proposal, and a merge that changes protected paths, needs a person's token. Tokens are
     stored only in this repository: no clone, fetch or push transfers them.
 
     \b

@@ -190,7 +190,7 @@ def _strip_anchor(document: Document, section: Section) -> str:
 
 
 def _render_markdown(source: str) -> Markdown:
-    """Return rendered Markdown. HTML blocks appear as code; HTML comments are left out."""
+    """Return rendered Markdown. HTML blocks appear as code; HTML comments are omitted."""
     from rich.markdown import Markdown
 
     rendered = Markdown(source, code_theme=_THEME, hyperlinks=False)

@@ -1,4 +1,4 @@
-"""The exit codes of commands, and one format for errors and their fixes."""
+"""The exit codes of commands, and the format of errors and their fixes."""
 
 from __future__ import annotations
 

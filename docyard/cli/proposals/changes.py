@@ -165,7 +165,7 @@ def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChan
     selected = select_section(document, slug) if slug is not None else None
     if selected is None or not selected.is_whole:
         return document if slug is None else selected
-    # In an added or removed document, the text of the section is shown as in a changed one.
+    # In an added or removed document, the text of the section is shown as in a changed document.
     return selected._replace(kind=DocumentKind.CHANGED)
 
 

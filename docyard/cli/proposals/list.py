@@ -98,7 +98,9 @@ def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Pr
     if listed_count:
         return
     if not proposals:
-        click.echo('There is no proposal yet: `docyard proposals create "TITLE"` creates one.', err=True)
+        click.echo(
+            'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal.', err=True
+        )
         return
     states = [proposal.state.value for proposal in proposals]
     counts = join_words(f"{states.count(name):,} {format_state(name)}" for name in STYLES if name in states)

@@ -56,7 +56,7 @@ def command(
             with console.show_progress("Merging"):
                 result = proposal_actions.merge(proposal.id, actor, commit=reviewed_commit)
         except NeedsPerson as error:
-            # Prompt for a token only if one is needed.
+            # Prompt for a token only if the merge needs a token.
             actor = identify_actor(workspace, token_file, prompt=True)
             if actor.person is None:
                 error.fix = TOKEN_FIX
