@@ -63,16 +63,16 @@ def commits_by_task(repo: Repo) -> dict[int, str]:
     return commits
 
 
-def assert_complete(repo: Repo, home: Path, answers: list[Message], calls: int = CALLS) -> None:
+def assert_complete(repo: Repo, home: Path, responses: list[Message], calls: int = CALLS) -> None:
     """Check that every call is complete or not executed, and that retries return the same answers."""
     inspection.assert_sound(repo)
     committed = commits_by_task(repo)
     assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(committed)
     log = repo.git("log", "-g", "--format=%H", "main").split()
     assert log == repo.git("rev-list", "HEAD").split()
-    for answer in answers:
-        if "result" in answer:
-            assert answer["result"]["structuredContent"]["commit"] == committed[answer["id"]]
+    for response in responses:
+        if "result" in response:
+            assert response["result"]["structuredContent"]["commit"] == committed[response["id"]]
     new_client = start_slow_lock_server(repo.path, home)
     for number in range(calls):
         retry = new_client.call(number, "edit_document", add_task_call(number))["result"]["structuredContent"]
@@ -210,7 +210,7 @@ def test_disconnect_leaves_each_call_complete_or_undone(
     with moment(repo, client, send):
         hang_up(client)
     can_receive = hang_up not in (close_output, close_both)
-    answers = client.receive_all() if can_receive else []
+    responses = client.receive_all() if can_receive else []
     assert client.wait_for_exit() == (0, "")
     committed = commits_by_task(repo)
     if moment is not wait_for_nothing:
@@ -218,12 +218,12 @@ def test_disconnect_leaves_each_call_complete_or_undone(
     if moment is wait_after_commit:
         assert is_indexed(repo, repo.head())
     if hang_up is close_input:  # a client that still reads receives every response
-        assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(CALLS))
+        assert sorted(response["id"] for response in responses if "result" in response) == list(range(CALLS))
         assert sorted(committed) == list(range(CALLS))
     if hang_up is cancel_and_close:
         # A cancelled request has no answer, unless it was answered before.
-        assert all("result" in answer for answer in answers)
-    assert_complete(repo, tmp_path / "home", answers)
+        assert all("result" in response for response in responses)
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +239,12 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
     client = start_slow_lock_server(repo.path, tmp_path / "home")
     client.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
-    reports, answers = -1, []
+    reports, responses = -1, []
     # A fast machine reports less often; then the response of the search is the last moment.
-    while reports < report_index and not answers:
+    while reports < report_index and not responses:
         message = client.receive()
         if "id" in message:
-            answers.append(message)
+            responses.append(message)
         else:
             reports += 1
     assert reports >= 0, "there was no report"
@@ -252,15 +252,15 @@ def test_disconnect_at_progress_report_leaves_call_complete(
         client.write(call_line(number, "edit_document", add_task_call(number), progress=True))
     hang_up(client)
     if hang_up is close_input:
-        answers += [message for message in client.receive_all() if "id" in message]
-        results = {answer["id"]: answer["result"]["structuredContent"] for answer in answers}
+        responses += [message for message in client.receive_all() if "id" in message]
+        results = {response["id"]: response["result"]["structuredContent"] for response in responses}
         assert results.keys() == {1000, *range(CALLS)}
         assert results.pop(1000)["hits"]
-        answers = [answer for answer in answers if answer["id"] != 1000]
+        responses = [response for response in responses if response["id"] != 1000]
     else:
-        answers = []
+        responses = []
     assert client.wait_for_exit() == (0, "")
-    assert_complete(repo, tmp_path / "home", answers)
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 class KilledClient:
@@ -318,15 +318,15 @@ def test_killed_client_does_not_affect_other_client(repo: Repo, client: RawClien
         client.write(call_line(number, "edit_document", add_task_call(number)))
     killed_client.kill()
     lock.unlink()
-    answers = [client.receive() for _ in range(half, CALLS)]
-    assert sorted(answer["id"] for answer in answers) == list(range(half, CALLS))
-    assert not any(answer["result"]["isError"] for answer in answers)
+    responses = [client.receive() for _ in range(half, CALLS)]
+    assert sorted(response["id"] for response in responses) == list(range(half, CALLS))
+    assert not any(response["result"]["isError"] for response in responses)
     assert killed_client.wait_for_server() == (0, "")
     client.close_input()
     assert client.receive_all() == []
     assert client.wait_for_exit() == (0, "")
     assert set(commits_by_task(repo)) >= set(range(half, CALLS))
-    assert_complete(repo, tmp_path / "home", answers)
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.slow
@@ -358,31 +358,34 @@ def test_disconnect_with_two_hundred_open_calls(
     for number in range(calls):
         client.write(call_line(number, "edit_document", add_task_call(number)))
     hang_up(client)
-    answers = client.receive_all() if hang_up is close_input else []
+    responses = client.receive_all() if hang_up is close_input else []
     assert client.wait_for_exit() == (0, "")
-    assert len(answers) == (calls if hang_up is close_input else 0)
-    assert_complete(repo, tmp_path / "home", answers, calls)
+    assert len(responses) == (calls if hang_up is close_input else 0)
+    assert_complete(repo, tmp_path / "home", responses, calls)
 
 
 def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
     client.write(call_line(0, "edit_document", add_task_call(0)))
     client.write(call_line(1, "edit_document", add_task_call(1))[:-30])
     client.close_input()
-    answers = client.receive_all()
+    responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
-    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32700}
+    assert {response["id"]: response.get("error", {}).get("code") for response in responses} == {
+        0: None,
+        1: -32700,
+    }
     assert commits_by_task(repo).keys() == {0}
-    assert_complete(repo, tmp_path / "home", answers, 2)
+    assert_complete(repo, tmp_path / "home", responses, 2)
 
 
 @pytest.mark.slow
 def test_complete_line_without_line_break_is_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
     client.write(call_line(0, "edit_document", add_task_call(0)).rstrip())
     client.close_input()
-    answers = client.receive_all()
+    responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
     assert commits_by_task(repo).keys() == {0}
-    assert_complete(repo, tmp_path / "home", answers, 1)
+    assert_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow
@@ -391,10 +394,13 @@ def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) 
     client.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
     client.write(b"x" * 40_000_000)
     client.close_input()
-    answers = client.receive_all()
+    responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
-    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32600}
-    assert_complete(repo, tmp_path / "home", answers, 1)
+    assert {response["id"]: response.get("error", {}).get("code") for response in responses} == {
+        0: None,
+        1: -32600,
+    }
+    assert_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow

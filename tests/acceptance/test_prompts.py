@@ -48,9 +48,9 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
         assert attached.resource.uri == "doc:///guide.md#install"
         assert attached.resource.text == "## Install\n\nSteps.\n"
         assert attached.resource.meta == {"commit": repo.head(), "address": "guide.md#install"}
-        answer = await client.get_prompt("answer_from_docs", {"question": "How is it installed?"})
-        assert isinstance(answer.messages[0].content, TextContent)
-        assert "Question: How is it installed?" in answer.messages[0].content.text
+        prompt_result = await client.get_prompt("answer_from_docs", {"question": "How is it installed?"})
+        assert isinstance(prompt_result.messages[0].content, TextContent)
+        assert "Question: How is it installed?" in prompt_result.messages[0].content.text
 
 
 async def test_read_only_server_lists_reading_prompts(
