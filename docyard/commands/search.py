@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     "doc_type",
     metavar="TYPE",
     shell_complete=completion.complete_types,
-    help="Only documents of this type.",
+    help="Search only documents of this type.",
 )
-@click.option("--tag", metavar="TAG", help="Only documents with this tag.")
+@click.option("--tag", metavar="TAG", help="Search only documents with this tag.")
 @click.option(
     "--filter",
     "other_filters",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Only documents with this value of a key that docyard.toml declares. Can be repeated.",
+    help="Search only documents with this value of a key that docyard.toml declares. Can be repeated.",
 )
 @click.option("--path", metavar="GLOB", help="Search only this folder, document or glob.")
 @options.ref("Search an earlier state: a branch, a tag, a commit or @{2026-01-31}.")
@@ -109,11 +109,9 @@ def command(
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.partial:
-        click.echo("A phrase was searched only in the best sections with its words, 500 at most.", err=True)
+        click.echo("A phrase was searched only in the 500 best sections with its words.", err=True)
     if not as_json and page.unreadable:
-        click.echo(
-            "Git cannot read every document: `docyard doctor` lists those that are left out.", err=True
-        )
+        click.echo("Git cannot read every document: `docyard doctor` lists the omitted documents.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS
 
 

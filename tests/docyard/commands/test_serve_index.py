@@ -36,21 +36,21 @@ def out(repo: Path, tmp_path: Path, key: Path) -> Path:
 @pytest.fixture
 def run_server(tmp_path: Path) -> RunServer:
     """Return a function that runs the command outside a repository, and returns exit code and errors."""
-    here = tmp_path / "elsewhere"
-    here.mkdir()
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
 
     def run(*options: str) -> tuple[int, str]:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*preloaded.python(), "-m", "docyard", "serve", *options],
-            cwd=here,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
-        assert done.stdout == ""
-        return done.returncode, done.stderr
+        assert completed.stdout == ""
+        return completed.returncode, completed.stderr
 
     return run
 
@@ -223,7 +223,7 @@ def test_invalid_settings_are_refused_at_start(
 ) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.limit]\ndescription = "a parameter"\n')
     git("add", ".")
-    git("commit", "-qm", "A key that is called like a parameter")
+    git("commit", "-qm", "A key with the name of a parameter")
     assert main(["serve", "-C", str(repo)]) == Exit.CANNOT
     assert "limit" in capsys.readouterr().err
 
