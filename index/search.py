@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from index.cursors import StaleCursor, stale_cursor
+from index.cursors import StaleCursor, stale_cursor_error
 from index.hints import Hint, explain_empty, suggest_queries
 from index.operators import NO_FIELDS, Fields
 from index.port import GenerationGone, NotIndexed, Query, QueryTooBroad, Results
@@ -95,7 +95,7 @@ def search_commit(
         _check_filter_values(request.query, overlay.values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)
     except GenerationGone as error:
-        raise stale_cursor(request.generation, error, other_ref=True) from error
+        raise stale_cursor_error(request.generation, error, is_other_ref=True) from error
     if results.hits or request.offset:
         return SearchAnswer(results, None)
     return SearchAnswer(results, _with_hint(overlay, request, results))
@@ -113,7 +113,7 @@ def _search(
             live.replace(followed.state, progress)
             return live.search(query, offset, limit, generation)
     except GenerationGone as error:
-        raise stale_cursor(generation, error) from error
+        raise stale_cursor_error(generation, error) from error
 
 
 def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:

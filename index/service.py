@@ -108,7 +108,7 @@ class SearchIndex:
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
         the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
         """
-        from index.cursors import read_cursor, search_digest, write_cursor
+        from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
         from index.query import parse
         from index.search import SearchRequest, search_branch, search_commit
@@ -123,10 +123,10 @@ class SearchIndex:
                 lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
             )
         parsed = parse(query, filters or {}, path, fields)
-        search = search_digest(query, parsed.filters, parsed.path)
+        search_digest = compute_search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
-            generation, offset = read_cursor(load_user_key(), cursor, search=search)
+            generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
         request = SearchRequest(query, parsed, fields, offset, limit, generation)
         if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
@@ -137,7 +137,7 @@ class SearchIndex:
         return SearchPage(
             hits=self._hits(results.hits, terms),
             next_cursor=write_cursor(
-                load_user_key(), generation=results.generation, search=search, offset=end
+                load_user_key(), generation=results.generation, search_digest=search_digest, offset=end
             )
             if results.more
             else None,

@@ -336,8 +336,8 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (hmac.compare_digest(mac, _mac(key, body)) and exact):\n",
-        "    if not exact:\n",
+        "    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):\n",
+        "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),
     Mutation(

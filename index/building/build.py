@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from index.building.builder import POSTINGS, BuiltSegments, build_segments
+from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
 from index.building.worker import Block, BuildProcess, Task
 from index.page import IndexedDocument, UnreadableDocument
 from index.port import Progress, Source, State
@@ -51,12 +51,12 @@ def build_in_processes(
     with ExitStack() as stack:
         children: list[BuildProcess] = []
         if folder is not None:
-            task = Task(source, folder, durable, POSTINGS // count)
+            task = Task(source, folder, durable, MAX_POSTINGS // count)
             children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, count)]
         work = _Work(source, children, len(paths), progress)
 
         def build_blocks(blocks: Iterable[Block]) -> BuiltSegments:
-            return build_segments(work.pages(blocks), folder, durable=durable, limit=POSTINGS // count)
+            return build_segments(work.pages(blocks), folder, durable=durable, limit=MAX_POSTINGS // count)
 
         work.report()
         results = [build_blocks(blocks)]

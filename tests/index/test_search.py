@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write_cursor
+from index.cursors import InvalidCursor, StaleCursor, compute_search_digest, sign_token, write_cursor
 from index.query import EmptyQuery
 from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
@@ -167,14 +167,19 @@ def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
 
 
 def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
-    search, commit = search_digest("errors", {}, None), repo.head()
-    same = write_cursor(load_user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
+    search_digest, commit = compute_search_digest("errors", {}, None), repo.head()
+    same = write_cursor(
+        load_user_key(), generation=f"{SCHEMA}:{commit}", search_digest=search_digest, offset=1
+    )
     assert same == index.search("errors", limit=1).next_cursor
-    for values in (["list", f"{SCHEMA}:{commit}", search, 1], [f"{SCHEMA}:{commit}", search, 1]):
+    for values in (
+        ["list", f"{SCHEMA}:{commit}", search_digest, 1],
+        [f"{SCHEMA}:{commit}", search_digest, 1],
+    ):
         with pytest.raises(InvalidCursor, match="another tool"):
-            index.search("errors", cursor=seal(load_user_key(), values))
+            index.search("errors", cursor=sign_token(load_user_key(), values))
     for generation in (f"{SCHEMA - 1}:{commit}", f"{SCHEMA}:{commit}:{'a' * 16}", f"{SCHEMA}:"):
-        cursor = write_cursor(load_user_key(), generation=generation, search=search, offset=1)
+        cursor = write_cursor(load_user_key(), generation=generation, search_digest=search_digest, offset=1)
         with pytest.raises(StaleCursor) as stale:
             index.search("errors", cursor=cursor)
         its_commit = None if generation.endswith(":") else commit
