@@ -136,7 +136,7 @@ def build_artifact_service(
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
         log.warning("the artifact has an embedding, which is not used: docyard searches its text")
-    if not index.artifact.trusted:
+    if not index.artifact.is_trusted:
         reason = _explain_distrust(index, key)
         log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
 

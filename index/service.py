@@ -46,8 +46,8 @@ class Hit(NamedTuple):
 class SearchPage:
     """One page of hits at `commit`; there are further hits if there is a `next_cursor`.
 
-    `stale` means that the branch has newer commits that another writer is still indexing. `unreadable`
-    has the documents of the commit that were left out because Git could not read them. `partial` means that
+    `is_stale` means that the branch has newer commits that another writer is still indexing. `unreadable` has
+    the documents of the commit that were left out because Git could not read them. `is_partial` means that
     not every section with the words of a quoted phrase was checked for the phrase. `notes` report incorrect
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     """
@@ -56,9 +56,9 @@ class SearchPage:
     next_cursor: str | None
     hint: Hint | None
     commit: str | None
-    stale: bool = False
+    is_stale: bool = False
     unreadable: tuple[str, ...] = ()
-    partial: bool = False
+    is_partial: bool = False
     notes: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
 
@@ -139,13 +139,13 @@ class SearchIndex:
             next_cursor=write_cursor(
                 load_user_key(), generation=results.generation, search_digest=search_digest, offset=end
             )
-            if results.more
+            if results.has_more
             else None,
             hint=hint,
             commit=results.state.commit,
-            stale=is_stale,
+            is_stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
-            partial=results.partial,
+            is_partial=results.is_partial,
             notes=parsed.notes,
             terms=terms,
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from index.fences import Fence, find_fences
 from index.matches import Matcher, Searchable
-from index.ranking.cache import array_bytes
+from index.ranking.cache import estimate_bytes
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
@@ -195,7 +195,7 @@ class Texts:
 
     def __init__(self, read: Callable[[str], bytes], cache_size: int = BLOB_CACHE_SIZE) -> None:
         self._read = read
-        self._blobs: LRUCache[str, memoryview] = LRUCache(cache_size, array_bytes)
+        self._blobs: LRUCache[str, memoryview] = LRUCache(cache_size, estimate_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: SectionRecord) -> bytes:

@@ -45,9 +45,9 @@ class Artifact:
     """An artifact whose files were all verified.
 
     `folder` has no symbolic links. `metadata_stamp` is the stamp of the requested `metadata.json`, and
-    `stamps` has those of the other files. `trusted` is True if the artifact has the seal of the reader's key
-    and an index of our version, so that its segments can be used. `moves` has the new paths of documents by
-    their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
+    `stamps` has those of the other files. `is_trusted` is True if the artifact has the seal of the reader's
+    key and an index of our version, so that its segments can be used. `moves` has the new paths of documents
+    by their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
     """
 
     folder: Path
@@ -55,7 +55,7 @@ class Artifact:
     manifest: ArtifactManifest
     metadata_stamp: FileStamp
     stamps: tuple[FileStamp, ...]
-    trusted: bool
+    is_trusted: bool
     moves: Mapping[str, str]
     problem: Problem | None = None
 

@@ -34,9 +34,9 @@ _MAX_CACHED = 2
 class FrozenIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
-    `superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
-    True if every file is open, so that they can be removed. `watch` receives the progress of every build of
-    the index, in addition to the `progress` of a waiting call.
+    `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
+    True if every file is open, so that the files can be removed. `watch` receives the progress of every build
+    of the index, in addition to the `progress` of a waiting call.
     """
 
     def __init__(self, artifact: Artifact, watch: Progress | None = None) -> None:
@@ -45,12 +45,12 @@ class FrozenIndex(SearchIndex):
         super().__init__(self._archive)
         self.artifact = artifact
         self._watch = watch
-        self.superseded = self.has_open_files = False
+        self.is_superseded = self.has_open_files = False
 
     @cached_property
     def _live(self) -> LiveIndex:
         live = _ArtifactIndex(self._archive, self.artifact)
-        if self.artifact.trusted:
+        if self.artifact.is_trusted:
             state, parts = map_parts(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(parts, state)
             if not self.artifact.is_untouched():
@@ -89,12 +89,12 @@ class FrozenIndex(SearchIndex):
             # The cursor of an artifact has the id of its tree, which is not a commit.
             stale.details |= {"cursor_commit": None, "commit": self._archive.commit}
             raise
-        return replace(page, commit=self._archive.commit, stale=page.stale or self.superseded)
+        return replace(page, commit=self._archive.commit, is_stale=page.is_stale or self.is_superseded)
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Build the index if needed, and return the commit of the documents."""
         super().follow(self._report_to(progress))
-        if not self.artifact.trusted:
+        if not self.artifact.is_trusted:
             _sweep(_cache_location(self.artifact))
         return self._archive.commit
 
@@ -122,7 +122,7 @@ class FrozenIndex(SearchIndex):
     def _safe_metadata(self) -> Metadata:
         metadata, keys = self.artifact.metadata, self.keys()
         taxonomy = {key: facet for key, facet in metadata.taxonomy.items() if key in keys}
-        if not self.artifact.trusted:
+        if not self.artifact.is_trusted:
             taxonomy = {
                 key: make_facet(facet.values, sanitize_line(facet.description or "") or None)
                 for key, facet in taxonomy.items()
@@ -138,7 +138,7 @@ class _ArtifactIndex(LiveIndex):
         self._artifact = artifact
 
     def _folders(self, name: str) -> Iterator[Path]:
-        if self._artifact.trusted:
+        if self._artifact.is_trusted:
             return
         yield _cache_location(self._artifact) / name
 

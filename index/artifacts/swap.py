@@ -91,7 +91,7 @@ class Artifacts:
         with self._lock:
             if self._opening is not None or index is not self._index or time.monotonic() < self._retry_time:
                 return None
-            index.superseded = True
+            index.is_superseded = True
             # A daemon thread does not delay the end of the process, and it leaves no files.
             self._opening = threading.Thread(target=self._open, name="docyard artifact", daemon=True)
             self._opening.start()

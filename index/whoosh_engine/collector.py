@@ -8,7 +8,7 @@ import numpy as np
 from whoosh.collectors import Collector
 
 from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
-from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, top_results
+from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SectionCollector(Collector):  # type: ignore[misc]
         parsed, read = self.q.parsed, self.q.read
         try:
             selection = self._select() if parsed.condition or parsed.expansions else NO_SELECTION
-            self.found = top_results(
+            self.found = find_top_results(
                 self._statistics,
                 parsed,
                 offset=self._offset,

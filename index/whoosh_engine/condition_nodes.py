@@ -32,7 +32,7 @@ from index.conditions import (
 )
 from index.phrases import make_phrase_filter, required_terms
 from index.port import QueryTooBroad
-from index.ranking.segment_groups import flag_sections_under, live_flags
+from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
 from index.segments.segment import DATE, HEADING, TEXT, TITLE, term_key
 from index.spelling import find_terms_within
@@ -213,7 +213,7 @@ class ConditionFlags:
         found: dict[str, Mask] = {}
         for leaf in leaves:
             part = _part_of(leaf)
-            alive = live_flags(part)
+            alive = flag_live_sections(part)
             found[part.segment.id] = self._flags(
                 node, leaf, np.ones(part.segment.size, np.bool_) if alive is None else alive
             )

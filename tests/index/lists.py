@@ -35,7 +35,7 @@ def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]
     found = {}
     for query in QUERIES:
         page = index.search(query, limit=50)
-        assert (page.commit, page.stale) == (at, False)
+        assert (page.commit, page.is_stale) == (at, False)
         found[query] = page.next_cursor is not None, [(hit.chunk_id, hit.score) for hit in page.hits]
     return found
 

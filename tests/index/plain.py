@@ -98,13 +98,14 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     if all candidates of the scored phrases are read.
     """
     number = len(entries)
-    average = bm25.average(sum(entry.length for entry in entries), number)
+    average = bm25.average_length(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in required_terms(phrase)}
 
     def word_points(entry: Entry) -> int:
         return 4 * sum(
-            bm25.weight(count, df[term], number) * bm25.impact(entry.terms[term], entry.length, average)
+            bm25.compute_weight(count, df[term], number)
+            * bm25.compute_impact(entry.terms[term], entry.length, average)
             for term, count in query.terms.items()
             if term in entry.terms
         )
@@ -121,11 +122,11 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
         weights = {entry.address: _phrase_weight(entry, words) for entry in read}
         without = [address for address, weight in weights.items() if not weight]
         phrase_df = len(candidates) - len(without)
-        scored_phrases.append((bm25.weight(1, phrase_df, number), weights))
+        scored_phrases.append((bm25.compute_weight(1, phrase_df, number), weights))
 
     def points(entry: Entry) -> int:
         return word_points(entry) + 4 * sum(
-            weight * bm25.impact(weights[entry.address], entry.length, average)
+            weight * bm25.compute_impact(weights[entry.address], entry.length, average)
             for weight, weights in scored_phrases
             if weights.get(entry.address)
         )
@@ -144,9 +145,11 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
         found = passed
 
     def title_gain(item: Ranked) -> int:
-        title = {term: bm25.weight(1, df[term], number) for term in title_terms(item.entry.page.title)}
+        title = {
+            term: bm25.compute_weight(1, df[term], number) for term in title_terms(item.entry.page.title)
+        }
         held = sum(weight for term, weight in title.items() if term in query.terms)
-        return bm25.title_gain(item.points, held, sum(title.values())) if held else 0
+        return bm25.compute_title_gain(item.points, held, sum(title.values())) if held else 0
 
     top = [Ranked(item.entry, item.points + title_gain(item)) for item in _with_bonus(found[:50])]
     listed = sorted(top, key=_place) + found[50:]

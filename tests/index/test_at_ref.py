@@ -244,7 +244,7 @@ def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: R
     assert first is not None
     move(repo, first)
     page = index.search("quagga", ref="ahead")
-    assert (page.commit, page.stale, [hit.chunk_id for hit in page.hits]) == (
+    assert (page.commit, page.is_stale, [hit.chunk_id for hit in page.hits]) == (
         newer,
         False,
         ["new.md#_preamble"],

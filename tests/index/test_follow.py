@@ -59,7 +59,7 @@ def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: py
     index = open_index()
     page = index.search("title:retries heading:backoff")
     assert [hit.chunk_id for hit in page.hits] == ["guides/retries.md#backoff"]
-    assert (page.stale, page.notes, page.hint) == (False, (), None)
+    assert (page.is_stale, page.notes, page.hint) == (False, (), None)
 
 
 def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
@@ -123,7 +123,7 @@ def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
         assert ids(first, f"quagga{number}") == [f"new.md#quagga{number}"]
         assert ids(other, f"quagga{number}") == [f"new.md#quagga{number}"]
         assert ids(other, f"quagga{number - 1}") == []
-    assert (one.status().segments, one.status().damaged) == (two.status().segments, False)
+    assert (one.status().segments, one.status().is_damaged) == (two.status().segments, False)
 
 
 @pytest.mark.process
@@ -145,7 +145,7 @@ def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, 
         assert process.returncode == 0, errors.decode()
     index = open_index()
     assert ids(index, "new") == ["new.md#_preamble"]
-    assert not index.status().damaged
+    assert not index.status().is_damaged
 
 
 def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, repo: Repo) -> None:
@@ -227,7 +227,7 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
     index = open_index()
     assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert ids(index, "quagga") == []
-    assert not index.status().damaged
+    assert not index.status().is_damaged
     assert len([entry for entry in home(repo).iterdir() if entry.is_dir()]) == 1
 
 
@@ -302,9 +302,9 @@ def test_locked_index_serves_old_commit_as_stale(
     with hold_lock(home(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
-        assert (page.commit, page.stale) == (old, True)
+        assert (page.commit, page.is_stale) == (old, True)
     page = index.search("quagga")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 1)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 1)
 
 
 @loop_over("make", [bare, detached, unborn, normal])

@@ -27,7 +27,7 @@ def test_hit_has_its_address_breadcrumb_lines_and_snippet(index: SearchIndex, re
     page = index.search("exponential backoff")
     hit = page.hits[0]
     assert page.commit == repo.head()
-    assert not page.stale
+    assert not page.is_stale
     assert hit.chunk_id == hit.address == "guides/retries.md#backoff"
     assert hit.heading == "Backoff Strategy"
     assert hit.breadcrumb == "Retries > Backoff Strategy"

@@ -44,7 +44,7 @@ def test_sealed_artifact_answers_like_its_repository(
     commit = build_out()
     artifact = open_artifact(out, key)
     frozen = FrozenIndex(artifact)
-    assert artifact.trusted
+    assert artifact.is_trusted
     assert lists(frozen) == lists(index)
     assert frozen.search("retries").commit == commit
     assert frozen.workspace.snapshot().commit == commit
@@ -70,7 +70,7 @@ def test_artifact_without_our_seal_is_indexed_from_documents(
 
     monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
     opened = open_artifact(artifact, given)
-    assert not opened.trusted
+    assert not opened.is_trusted
     assert lists(FrozenIndex(opened)) == lists(index)
 
 
@@ -108,7 +108,7 @@ def test_artifact_of_another_schema_is_not_trusted(
     artifact: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.artifacts.artifact.SCHEMA", 1_000)
-    assert not open_artifact(artifact, key).trusted
+    assert not open_artifact(artifact, key).is_trusted
 
 
 @pytest.mark.parametrize("has_key", [True, False])
@@ -126,7 +126,7 @@ def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: byte
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
             open_artifact(artifact, given)
         put(file, data)
-    assert open_artifact(artifact, key).trusted
+    assert open_artifact(artifact, key).is_trusted
 
 
 def test_folder_without_metadata_raises_not_an_artifact(tmp_path: Path) -> None:

@@ -164,8 +164,8 @@ def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, out: Path) -> 
     assert build_artifact(repo, out).indexed == 4
     assert build_artifact(repo, out).indexed == 0
     assert build_artifact(repo, out, key=bytes(32)).indexed == 4
-    assert not open_artifact(out, KEY).trusted
-    assert open_artifact(out, bytes(32)).trusted
+    assert not open_artifact(out, KEY).is_trusted
+    assert open_artifact(out, bytes(32)).is_trusted
 
 
 def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
@@ -176,7 +176,7 @@ def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
         data[len(data) // 2] ^= 1
         (out / name).write_bytes(data)
         assert build_artifact(repo, out).indexed == 4, name
-        assert open_artifact(out, KEY).trusted
+        assert open_artifact(out, KEY).is_trusted
         assert of(out)["okapi wombat"] == []
 
 
@@ -287,7 +287,7 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
         thread.join()
     assert len(ended) == 6
     assert any(isinstance(one, ArtifactBuild) for one in ended)
-    assert open_artifact(out, KEY).trusted
+    assert open_artifact(out, KEY).is_trusted
     assert not (out / LOCK).exists()
 
 

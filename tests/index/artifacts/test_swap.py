@@ -103,14 +103,14 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
     assert len(errors) == 1
     page = old.search("retries")
     assert page.hits
-    assert page.stale
+    assert page.is_stale
     served._retry_time = 0.0  # as when some seconds have passed
     assert served.current() is old
     assert len(errors) == 1
     build_out(NEWER)
     served._retry_time = 0.0
     wait_for(lambda: served.current() is not old)
-    assert not served.current().search("retries").stale
+    assert not served.current().search("retries").is_stale
 
 
 def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:

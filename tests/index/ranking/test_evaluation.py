@@ -29,7 +29,7 @@ def weigh_term(weight: int, impacts: dict[int, int]) -> WeightedTerm:
     numbers = sorted(impacts)
     values = np.array([impacts[number] for number in numbers], np.uint16)
     postings = make_postings(np.array(numbers, np.uint32), values)
-    return WeightedTerm(weight, postings, weight * postings.top)
+    return WeightedTerm(weight, postings, weight * postings.max_impact)
 
 
 def sums(terms: list[WeightedTerm]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from index.page import IndexedDocument, SectionRecord
 from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
 from index.port import Query
 from index.ranking.cache import ArrayCache
-from index.ranking.results import ScoredPhrase, top_results
+from index.ranking.results import ScoredPhrase, find_top_results
 from index.ranking.segment_groups import Statistics
 from tests.example_counts import scale_examples
 from tests.index.pages import (
@@ -48,7 +48,7 @@ def hits_of(
     def read(record: SectionRecord) -> bytes:
         return pages[record.path].data[record.body : record.end]
 
-    found = top_results(
+    found = find_top_results(
         statistics,
         query,
         offset=offset,
@@ -60,7 +60,7 @@ def hits_of(
             for words in query.scored_phrases
         ],
     )
-    return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
+    return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.has_more, found.is_partial
 
 
 @pytest.fixture(
@@ -138,9 +138,9 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
         index.change(page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
     statistics = Statistics(section_reader(index.parts))
-    found = top_results(statistics, Query({"wombat": 1}), limit=limit)
+    found = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
-    assert found.more == (limit < 120)
+    assert found.has_more == (limit < 120)
 
 
 # What a commit does to some paths: None deletes one, else it has sections with these headings.

@@ -76,11 +76,11 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
             put(file, other.read_bytes())
         else:
             put(file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm])
-        assert open_index().status().damaged
+        assert open_index().status().is_damaged
         index = open_index()
         assert is_correct(index, repo)
         assert index_folder(repo) != old
-        assert not index.status().damaged
+        assert not index.status().is_damaged
         assert orphans(repo) == []
 
 
@@ -187,7 +187,7 @@ def test_recreated_branch_is_searched_at_its_new_commit(repo: Repo) -> None:
     repo.git("branch", "side")
     for index in (first, side()):
         page = index.search("quagga")
-        assert (page.commit, page.stale, len(page.hits)) == (other, False, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (other, False, 1)
         assert index.search("jitter").hits == ()
 
 

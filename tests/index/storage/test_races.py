@@ -63,7 +63,11 @@ def test_search_is_not_older_than_the_followed_commit(
 
     run_before_call(monkeypatch, Store, "read", act)
     page = index.search("okapi")
-    assert (page.commit, page.stale, [hit.filepath for hit in page.hits]) == (repo.head(), False, ["new.md"])
+    assert (page.commit, page.is_stale, [hit.filepath for hit in page.hits]) == (
+        repo.head(),
+        False,
+        ["new.md"],
+    )
 
 
 @pytest.mark.parametrize("times", [1, 10])
@@ -85,7 +89,7 @@ def test_index_that_went_back_is_followed_or_reported_stale(
 
     monkeypatch.setattr(LiveIndex, "search", search)
     page = index.search("okapi guide")
-    assert (page.commit, page.stale) == ((repo.head(), False) if times == 1 else (before_it, True))
+    assert (page.commit, page.is_stale) == ((repo.head(), False) if times == 1 else (before_it, True))
 
 
 @pytest.mark.parametrize("path", [None, "nowhere/"], ids=["answered", "explained"])

@@ -35,7 +35,7 @@ reports = []
 index = SearchIndex(Workspace.open(Path(sys.argv[1])))
 sys.stdin.readline()
 page = index.search("errors", limit=50, progress=lambda done, total, word: reports.append(word))
-print(json.dumps([page.commit, page.stale, [hit.chunk_id for hit in page.hits], sorted(set(reports))]))
+print(json.dumps([page.commit, page.is_stale, [hit.chunk_id for hit in page.hits], sorted(set(reports))]))
 """
 
 
@@ -87,13 +87,13 @@ def test_locked_index_is_searched_and_reported_stale(
     with hold_lock(home(repo) / "lock", 0):
         assert is_locked(home(repo) / "lock")
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, False, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, False, 1)
         repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, True, 1)
     assert not is_locked(home(repo) / "lock")
     page = open_index().search("jitter")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_search_waits_for_lock_if_index_is_damaged(
@@ -122,7 +122,7 @@ def test_search_waits_for_lock_if_index_is_damaged(
         assert waiting.wait(60)
         assert pages == []
     thread.join(60)
-    assert [(page.commit, page.stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
+    assert [(page.commit, page.is_stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
     assert reports[0].startswith("Waiting")
     assert "Indexing documents" in reports
 
@@ -150,12 +150,12 @@ def test_threads_get_stale_results_while_one_indexes(
     try:
         assert reached.wait(60)
         page = index.search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, True, 1)
     finally:
         go_on.set()
         thread.join()
     page = index.search("jitter")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_search_during_rebuild_returns_the_same_page(
@@ -182,7 +182,7 @@ def test_leftover_files_are_deleted_by_the_next_write(open_index: Open, repo: Re
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
     with hold_lock(home(repo) / "lock", 0):
         assert open_index().status().leftovers == ()  # they may belong to the process that holds the lock
-        assert open_index().status().busy
+        assert open_index().status().is_busy
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     assert is_correct(open_index(), repo)
     assert orphans(repo) == []

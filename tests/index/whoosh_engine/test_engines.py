@@ -36,7 +36,7 @@ def test_commit_without_documents_gives_an_empty_index(history: History) -> None
     history.commit()
     assert history.state() == State("c1", 0, 0, 0, "")
     results = history.search("retry")
-    assert (results.hits, results.more, results.partial) == ((), False, False)
+    assert (results.hits, results.has_more, results.is_partial) == ((), False, False)
 
 
 def test_state_has_commit_and_counts_of_index(history: History) -> None:
@@ -176,14 +176,14 @@ def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> No
     many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
     results = history.search('"alpha beta"')
-    assert (results.hits, results.more, results.partial) == ((), False, True)
-    assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+    assert (results.hits, results.has_more, results.is_partial) == ((), False, True)
+    assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).is_partial
     mixed = history.search('gamma "alpha beta"')
-    assert mixed.partial
+    assert mixed.is_partial
     assert mixed.hits == history.search("gamma beta alpha").hits
     assert history.search('gamma "alpha beta"', limit=1, offset=500).hits
     narrowed = history.search(replace(parse('gamma "alpha beta"'), path="b.md"))
-    assert not narrowed.partial
+    assert not narrowed.is_partial
     assert (
         narrowed.hits[0].score > history.search(replace(parse("gamma alpha beta"), path="b.md")).hits[0].score
     )
@@ -195,14 +195,14 @@ def test_pages_cover_all_results_once(history: History) -> None:
         history.commit(*(random_page(chance, f"{number}.md", 4) for number in range(start, start + 40)))
     query = Query({"alpha": 1, "beta": 2, "gamma": 1})
     whole = history.search(query, limit=1000)
-    assert not whole.more
+    assert not whole.has_more
     paged: list[object] = []
     more = True
     for size in (1, 7, 40, 2, 1, 1, 13, 500):
         assert more
         part = history.search(query, offset=len(paged), limit=size, generation=whole.generation)
         paged += part.hits
-        more = part.more
+        more = part.has_more
     assert not more
     assert tuple(paged) == whole.hits
     assert history.search(query, offset=5000).hits == ()
@@ -347,7 +347,11 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
     for _ in range(2):
         for query, right in zip(queries, expected, strict=True):
             found = history.search(query, limit=60)
-            assert (found.hits, found.more, found.partial) == (right.hits, right.more, right.partial)
+            assert (found.hits, found.has_more, found.is_partial) == (
+                right.hits,
+                right.has_more,
+                right.is_partial,
+            )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
             assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)
         history.rebuild()

@@ -95,7 +95,7 @@ def test_lists_equal_the_plain_ones(seed: int) -> None:
         expected = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
         results = searcher.search(query, reader_of(index.pages), offset=offset, limit=limit)
         assert [(hit.record.chunk_id, hit.score) for hit in results.hits] == expected
-        assert (results.more, results.partial) == (len(found) > offset + limit, partial)
+        assert (results.has_more, results.is_partial) == (len(found) > offset + limit, partial)
 
 
 @pytest.mark.property
