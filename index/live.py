@@ -168,12 +168,12 @@ class LiveIndex:
     def warm(self) -> None:
         """Import the search modules and open the existing index, without building or following it."""
         import index.snippets  # noqa: F401
-        from index.query import parse
+        from index.query import parse_query
         from index.storage.keys import load_user_key
 
         load_user_key()
         if self.engine.serving() is not None:
-            self.engine.search(parse("anything"))
+            self.engine.search(parse_query("anything"))
 
     def _is_fresh(self, state: State) -> bool:
         """Return True if a state is at the tip and all its unreadable documents are still unreadable."""

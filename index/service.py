@@ -110,7 +110,7 @@ class SearchIndex:
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
-        from index.query import parse
+        from index.query import parse_query
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
@@ -122,7 +122,7 @@ class SearchIndex:
                 lambda: snapshot.config.taxonomy_keys,
                 lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
             )
-        parsed = parse(query, filters or {}, path, fields)
+        parsed = parse_query(query, filters or {}, path, fields)
         search_digest = compute_search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:

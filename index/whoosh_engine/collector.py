@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from whoosh.collectors import Collector
 
-from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
 from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
@@ -46,10 +46,10 @@ class SectionCollector(Collector):  # type: ignore[misc]
                 parsed,
                 offset=self._offset,
                 limit=self._limit,
-                required=[term for phrase in parsed.phrases for term in required_terms(phrase)],
+                required=[term for phrase in parsed.phrases for term in find_required_terms(phrase)],
                 verify=make_phrase_filter(parsed.phrases, read) if parsed.phrases else None,
                 scored_phrases=[
-                    ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+                    ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
                     for words in parsed.scored_phrases
                 ],
                 selection=selection,

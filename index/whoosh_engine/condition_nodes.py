@@ -30,7 +30,7 @@ from index.conditions import (
     IsUnder,
     Negation,
 )
-from index.phrases import make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_filter
 from index.port import QueryTooBroad
 from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
@@ -131,24 +131,24 @@ class ConditionNodes:
             self._deadline.check()
             field = _FIELDS[part.field]
             if isinstance(part, HasPrefix):
-                terms = self._live_terms(field, part.prefix, part.written) | {stem(part.prefix)}
+                terms = self._live_terms(field, part.prefix, part.query_text) | {stem(part.prefix)}
             else:
                 terms = set(find_terms_within(self._statistics, part.word, part.edits, field))
                 if len(terms) > MAX_EXPANSIONS:
-                    _check_count(sum(self._is_live(field, term) for term in terms), part.written)
+                    _check_count(sum(self._is_live(field, term) for term in terms), part.query_text)
             self._expanded[part] = tuple(sorted(terms))
         return self._expanded[part]
 
-    def _live_terms(self, field: str, prefix: str, written: str) -> set[str]:
+    def _live_terms(self, field: str, prefix: str, query_text: str) -> set[str]:
         """Return the terms of a field with a prefix that live sections have. Raises QueryTooBroad."""
         found: set[str] = set()
         for part in self._statistics.parts:
             counts = part.live_counts(field, prefix)
             # Nothing is decoded for a count that is over the limit.
-            _check_count(int(np.count_nonzero(counts)), written)
+            _check_count(int(np.count_nonzero(counts)), query_text)
             if len(counts):
                 found.update(compress(part.segment.terms_from(field, prefix), counts.tolist()))
-        _check_count(len(found), written)
+        _check_count(len(found), query_text)
         return found
 
     def _is_live(self, field: str, term: str) -> bool:
@@ -167,7 +167,7 @@ class ConditionNodes:
             for value in part.values(condition.key)
             if (value.casefold().startswith(wanted) if condition.is_prefix else value.casefold() == wanted)
         }
-        _check_count(len(values), condition.written)
+        _check_count(len(values), condition.query_text)
         return query.Or([query.Term(field_name(condition.key), value) for value in sorted(values)])
 
     def _read_in_time(self, record: SectionRecord) -> bytes:
@@ -179,15 +179,15 @@ def _term_nodes(field: WordField, terms: Sequence[str]) -> list[query.Query]:
     return [query.Term(field_name(_FIELDS[field]), term) for term in terms]
 
 
-def _check_count(count: int, written: str) -> None:
+def _check_count(count: int, query_text: str) -> None:
     """Raise QueryTooBroad if a part of a query matches too many words or values."""
     if count > MAX_EXPANSIONS:
-        written = written[:_MAX_SHOWN]
+        query_text = query_text[:_MAX_SHOWN]
         raise QueryTooBroad(
-            f"'{written}' matches more than {MAX_EXPANSIONS:,} words or values",
+            f"'{query_text}' matches more than {MAX_EXPANSIONS:,} words or values",
             fix="Write more letters before the star, such as auth*.",
             limit=MAX_EXPANSIONS,
-            part=written,
+            part=query_text,
         )
 
 
@@ -255,7 +255,7 @@ class ConditionFlags:
     def _with_phrase(self, node: PhraseQuery, leaf: Searcher, possible: Mask) -> list[int]:
         """Return the possible sections that contain a phrase. Raises QueryTooBroad."""
         candidates = possible.copy()
-        for term in required_terms(node.words):
+        for term in find_required_terms(node.words):
             has_term = np.zeros(len(candidates), np.bool_)
             has_term[self._ids(leaf, TEXT_FIELD, encode(term))] = True
             candidates &= has_term
@@ -263,13 +263,13 @@ class ConditionFlags:
         # Layouts of segments differ, but the sum over all segments is the same.
         self._candidates[id(node)] += len(numbers)
         if self._candidates[id(node)] > MAX_PHRASE_CANDIDATES:
-            written = '"' + " ".join(node.words)[:_MAX_SHOWN] + '"'
+            phrase = '"' + " ".join(node.words)[:_MAX_SHOWN] + '"'
             raise QueryTooBroad(
-                f"the words of {written} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"
+                f"the words of {phrase} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"
                 " other parts of the query",
                 fix="Add a rarer word with AND, or leave out AND, OR and NOT.",
                 limit=MAX_PHRASE_CANDIDATES,
-                part=written,
+                part=phrase,
             )
         contains = make_phrase_filter([node.words], node.read)
         segment = _part_of(leaf).segment

@@ -14,7 +14,7 @@ from whoosh import query
 from whoosh.matching import ListMatcher, Matcher
 
 from index.page import SectionRecord
-from index.phrases import make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_filter
 from index.ranking.segment_groups import flag_sections_under
 from index.whoosh_engine.codec import RECORD, TEXT, field_name
 
@@ -63,7 +63,7 @@ class SectionQuery(query.Query):  # type: ignore[misc]
         if not parsed.phrases:
             return terms
         phrases = query.And([PhraseQuery(words, self.read) for words in parsed.phrases])
-        if any(map(required_terms, parsed.phrases)):
+        if any(map(find_required_terms, parsed.phrases)):
             return query.Or([terms, phrases]) if parsed.phrases_first else query.AndMaybe(phrases, terms)
         return terms if parsed.phrases_first else query.And([terms, phrases])
 
@@ -98,7 +98,7 @@ class PhraseQuery(query.Query):  # type: ignore[misc]
         self.read = read
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
-        required = [query.Term(TEXT, term) for term in required_terms(self.words)]
+        required = [query.Term(TEXT, term) for term in find_required_terms(self.words)]
         candidates = query.And(required) if required else query.Every()
         contains = make_phrase_filter([self.words], self.read)
         reader = searcher.reader()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
-from index.query import parse
+from index.query import parse_query
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from tests.index.plain import PlainEngine
@@ -75,7 +75,7 @@ class History:
         return self.engine.rebuild(Commit(self.tip, self.documents))
 
     def search(self, query: Query | str, **options: object) -> Results:
-        parsed = parse(query) if isinstance(query, str) else query
+        parsed = parse_query(query) if isinstance(query, str) else query
         return self.engine.search(parsed, **options)  # type: ignore[arg-type]
 
     def ids(self, query: Query | str, **options: object) -> list[str]:

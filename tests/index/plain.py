@@ -16,7 +16,7 @@ from typing import NamedTuple
 from index.analysis import title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
-from index.phrases import Phrases, make_phrase_counter, required_terms
+from index.phrases import Phrases, find_required_terms, make_phrase_counter
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -100,7 +100,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     number = len(entries)
     average = bm25.average_length(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
-    required = {term for phrase in query.phrases for term in required_terms(phrase)}
+    required = {term for phrase in query.phrases for term in find_required_terms(phrase)}
 
     def word_points(entry: Entry) -> int:
         return 4 * sum(
@@ -114,7 +114,9 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     unread = False
     for words in query.scored_phrases:
         share = MAX_READ // len(query.scored_phrases)
-        read = candidates = [entry for entry in entries if entry.terms.keys() >= set(required_terms(words))]
+        read = candidates = [
+            entry for entry in entries if entry.terms.keys() >= set(find_required_terms(words))
+        ]
         if len(candidates) > share:
             allowed = [entry for entry in candidates if _is_allowed(entry, query)]
             read = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]

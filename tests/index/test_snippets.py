@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from index.fences import Fence, find_fences
 from index.matches import Matcher
-from index.query import parse
+from index.query import parse_query
 from index.snippets import LENGTH, cut_snippet, make_display_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
 def cut(text: str, query: str) -> str:
-    return cut_snippet(make_display_text(text), Matcher(parse(query).terms))
+    return cut_snippet(make_display_text(text), Matcher(parse_query(query).terms))
 
 
 def test_snippet_of_text_without_spaces_contains_the_term() -> None:

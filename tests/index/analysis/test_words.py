@@ -24,7 +24,7 @@ from index.analysis import (
 )
 from index.analysis.words import normalize
 from index.page import IndexedDocument
-from index.query import parse
+from index.query import parse_query
 from tests.loops import loop_over
 from workspace.document.document import Document
 
@@ -106,7 +106,7 @@ def test_token_expands_to_its_terms(token: str, terms: tuple[str, ...]) -> None:
     ],
 )
 def test_typed_words_match_whole_tokens_and_parts(text: str, query: str) -> None:
-    assert parse(query).terms.keys() <= count_text_terms(text).keys()
+    assert parse_query(query).terms.keys() <= count_text_terms(text).keys()
 
 
 def test_letters_and_digits_are_not_split() -> None:
@@ -143,14 +143,14 @@ def test_code_is_indexed() -> None:
 def test_stop_words_count_in_headings_and_stop_word_queries() -> None:
     assert count_text_terms("this is the end") == {"end": 1}
     assert count_heading_terms("Why not?") == {"why": 1, "not": 1}
-    assert parse("why not").terms == {"why": 1, "not": 1}
-    assert parse("why not retry retries").terms == {"retri": 2}
+    assert parse_query("why not").terms == {"why": 1, "not": 1}
+    assert parse_query("why not retry retries").terms == {"retri": 2}
 
 
 def test_whole_name_outweighs_its_parts() -> None:
-    assert parse("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
-    assert parse("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
-    assert set(parse("使用容器").terms.values()) == {1}
+    assert parse_query("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
+    assert parse_query("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
+    assert set(parse_query("使用容器").terms.values()) == {1}
 
 
 def test_dashes_between_words_are_not_flags() -> None:

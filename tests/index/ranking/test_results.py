@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
-from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
 from index.port import Query
 from index.ranking.cache import ArrayCache
 from index.ranking.results import ScoredPhrase, find_top_results
@@ -53,10 +53,10 @@ def hits_of(
         query,
         offset=offset,
         limit=limit,
-        required=[term for phrase in query.phrases for term in required_terms(phrase)],
+        required=[term for phrase in query.phrases for term in find_required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         scored_phrases=[
-            ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+            ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
             for words in query.scored_phrases
         ],
     )

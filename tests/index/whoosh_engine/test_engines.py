@@ -10,7 +10,7 @@ import pytest
 
 from index.page import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
-from index.query import parse
+from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.pages import PATHS, page, random_page, random_query
@@ -177,15 +177,16 @@ def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> No
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
     results = history.search('"alpha beta"')
     assert (results.hits, results.has_more, results.is_partial) == ((), False, True)
-    assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).is_partial
+    assert not history.search(replace(parse_query('"alpha beta"'), excluded=("s7",))).is_partial
     mixed = history.search('gamma "alpha beta"')
     assert mixed.is_partial
     assert mixed.hits == history.search("gamma beta alpha").hits
     assert history.search('gamma "alpha beta"', limit=1, offset=500).hits
-    narrowed = history.search(replace(parse('gamma "alpha beta"'), path="b.md"))
+    narrowed = history.search(replace(parse_query('gamma "alpha beta"'), path="b.md"))
     assert not narrowed.is_partial
     assert (
-        narrowed.hits[0].score > history.search(replace(parse("gamma alpha beta"), path="b.md")).hits[0].score
+        narrowed.hits[0].score
+        > history.search(replace(parse_query("gamma alpha beta"), path="b.md")).hits[0].score
     )
 
 

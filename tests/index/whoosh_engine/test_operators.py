@@ -16,7 +16,7 @@ from index.analysis.words import TOKEN
 from index.conditions import Condition, HasPrefix, HasSimilarWord, HasValue
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query, QueryTooBroad, State
-from index.query import parse
+from index.query import parse_query
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import PostingLists, Segment, Tables
@@ -192,7 +192,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
     monkeypatch.setattr(ConditionFlags, "by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
         with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as caught:
-            searcher.search(parse(text), reader_of(index.pages))
+            searcher.search(parse_query(text), reader_of(index.pages))
         assert caught.value.details == {"limit": 1_000, "part": "a*"}
         assert caught.value.fix.endswith(".")
 
@@ -200,7 +200,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
 @loop_over("parts", [1, 4])
 def test_expansions_up_to_the_limit_are_searched(parts: int) -> None:
     index = words_index(condition_nodes.MAX_EXPANSIONS, parts=parts)
-    assert len(search(searcher_of(index), index.pages, parse("wor*"))) == parts
+    assert len(search(searcher_of(index), index.pages, parse_query("wor*"))) == parts
 
 
 def test_prefix_of_very_many_terms_is_counted_without_reading_them(
@@ -211,14 +211,16 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
     assert searcher.statistics.number == 1
     monkeypatch.setattr(Segment, "terms_from", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
-        searcher.search(parse("word*"), reader_of(index.pages))
+        searcher.search(parse_query("word*"), reader_of(index.pages))
 
 
 def test_only_terms_of_live_sections_count() -> None:
     index = words_index(5_000)
     index.change([page("0.md", "wordy words worded")])
     assert len(index.parts) == 2
-    assert [path for path, _ in search(searcher_of(index), index.pages, parse("word*"))] == ["0.md#_preamble"]
+    assert [path for path, _ in search(searcher_of(index), index.pages, parse_query("word*"))] == [
+        "0.md#_preamble"
+    ]
 
 
 def test_values_of_a_prefix_are_limited_too() -> None:
@@ -226,8 +228,8 @@ def test_values_of_a_prefix_are_limited_too() -> None:
     index.change(page(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
     searcher = searcher_of(index)
     with pytest.raises(QueryTooBroad, match=r"'tag:t\*'"):
-        searcher.search(parse("tag:t*"), reader_of(index.pages))
-    assert len(search(searcher, index.pages, parse("tag:T100*"), limit=50)) == 2
+        searcher.search(parse_query("tag:t*"), reader_of(index.pages))
+    assert len(search(searcher, index.pages, parse_query("tag:T100*"), limit=50)) == 2
 
 
 def test_phrase_condition_over_the_candidate_limit_is_refused(
@@ -246,10 +248,10 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
         '"alpha beta" AND path:0.md': 1,
     }
     for text, count in allowed.items():
-        assert len(search(searcher, index.pages, parse(text))) == count
+        assert len(search(searcher, index.pages, parse_query(text))) == count
     for text in ('alpha AND "alpha beta"', 'alpha AND "of the"', '"alpha beta" OR delta'):
         with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as caught:
-            searcher.search(parse(text), reader_of(index.pages))
+            searcher.search(parse_query(text), reader_of(index.pages))
         assert caught.value.details["part"] in text
 
 
@@ -259,7 +261,7 @@ def test_time_of_operators_is_limited(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Deadline, "__init__", lambda self: self.__dict__.update(_seconds=2, _end=0))
         with pytest.raises(QueryTooBroad, match=r"take too long \(limit 2 s\)"):
-            searcher_of(index).search(parse(text), reader_of(index.pages))
+            searcher_of(index).search(parse_query(text), reader_of(index.pages))
 
 
 def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
@@ -298,7 +300,7 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
     searcher = searcher_of(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
     assert not searcher.has_dates("updated")
-    query = parse(text)
+    query = parse_query(text)
     hits = [path for path, _ in search(searcher, index.pages, query)]
     entries = [entry for one in index.pages.values() for entry in entries_of(one)]
     assert hits == [item.entry.record.chunk_id for item in rank(entries, query, 50)[0]]
@@ -306,7 +308,7 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
 
 def test_empty_index_has_no_results() -> None:
     for text in ("auth*", "title:x", "a1 AND NOT b1", "path:/", "updated:>2020"):
-        assert search(searcher_of(Growing()), {}, parse(text)) == []
+        assert search(searcher_of(Growing()), {}, parse_query(text)) == []
 
 
 def test_dates_of_a_live_document_make_a_field() -> None:
@@ -339,13 +341,13 @@ def test_stems_are_compared_with_prefixes() -> None:
     searcher = searcher_of(index)
     for text in ("retr*", "retries*", "RETRIES*", "config*", "configuring*"):
         expected = ["b.md#_preamble"] if "onf" in text else ["a.md#_preamble", "b.md#_preamble"]
-        assert sorted(path for path, _ in search(searcher, index.pages, parse(text))) == expected
+        assert sorted(path for path, _ in search(searcher, index.pages, parse_query(text))) == expected
     assert TOKEN.findall("retries*") == ["retries"]
 
 
 def test_exact_word_ranks_before_words_with_it_as_prefix() -> None:
     index = Growing()
     index.change([page("a.md", "charset charset"), page("b.md", "char"), page("c.md", "chart")])
-    found = search(searcher_of(index), index.pages, parse("char* s"))
+    found = search(searcher_of(index), index.pages, parse_query("char* s"))
     assert next(path for path, _ in found) == "b.md#_preamble"
     assert len(found) == 3
