@@ -20,9 +20,9 @@ from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, re
 from index.matches import Matcher
 from index.operators import NO_FIELDS, Fields
 from index.page import SectionRecord
-from index.port import MAX_PATH, Query
+from index.port import MAX_PATH_LENGTH, Query
 from index.query import parse_query
-from index.spelling import edit_distances, is_word
+from index.spelling import compute_edit_distances, is_word
 from index.storage.metadata import is_listable
 from workspace.nearest import find_nearest
 
@@ -113,7 +113,7 @@ def _find_common_values(matches: Sequence[SectionRecord], key: str) -> tuple[str
 def _suggest_folders(matches: Sequence[SectionRecord], requested_path: str) -> tuple[str, ...]:
     """Return the folders with the names most similar to a path, then those with the most sections."""
     counts = Counter(record.path.rpartition("/")[0] or record.path for record in matches)
-    folders = [folder for folder in _sort_by_count(counts) if len(folder) <= MAX_PATH]
+    folders = [folder for folder in _sort_by_count(counts) if len(folder) <= MAX_PATH_LENGTH]
     return tuple(dict.fromkeys((*find_nearest(requested_path.strip("/"), folders), *folders)))[
         :MAX_VALUES_SHOWN
     ]
@@ -288,11 +288,11 @@ def _find_spellings(
         term_query = Query({term: 1}, query.excluded, (), query.filters, query.path)
         for record in search(term_query, _MAX_SECTIONS_READ):
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
-                tokens = (TOKEN.match(text, start) for start, _ in matcher.matches(text))
+                tokens = (TOKEN.match(text, start) for start, _ in matcher.find_matches(text))
                 parts = (part for token in tokens if token for part in _split_into_word_parts(token[0]))
                 counts.update(part for part in parts if expand(part)[:1] == (term,))
         if spellings := sorted(counts, key=lambda spelling: -counts[spelling]):
-            yield spellings[int(edit_distances(word, spellings).argmin())]
+            yield spellings[int(compute_edit_distances(word, spellings).argmin())]
 
 
 def _correct_spelling(text: str, spellings: Mapping[str, str]) -> str:

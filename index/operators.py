@@ -39,7 +39,7 @@ from index.conditions import (
     WordField,
 )
 from index.phrases import split_words
-from index.port import MAX_PATH, QueryTooBroad
+from index.port import MAX_PATH_LENGTH, QueryTooBroad
 
 WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
 PATH = "path"
@@ -261,11 +261,11 @@ class _Lexer:
         if not value:
             self._note(query_text, f"the field has no value (such as {PATH}:guides)")
             return None
-        if len(value) > MAX_PATH:
+        if len(value) > MAX_PATH_LENGTH:
             raise QueryTooBroad(
-                f"'{_shorten(query_text)}' has {len(value):,} characters (limit {MAX_PATH:,})",
+                f"'{_shorten(query_text)}' has {len(value):,} characters (limit {MAX_PATH_LENGTH:,})",
                 fix="Filter by a folder, such as path:guides.",
-                limit=MAX_PATH,
+                limit=MAX_PATH_LENGTH,
                 part=_shorten(query_text),
             )
         return IsUnder(value, query_text)

@@ -26,7 +26,7 @@ from workspace.errors import WorkspaceError
 Progress = Callable[[int, int, str], None]
 """Receives the number of finished documents, the number of all documents, and the name of the work."""
 
-MAX_PATH = 1_000
+MAX_PATH_LENGTH = 1_000
 """The largest number of characters of a path or glob to filter by."""
 
 

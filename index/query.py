@@ -22,7 +22,7 @@ from index.analysis.words import normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
 from index.phrases import can_be_scored, split_words
-from index.port import MAX_PATH, Query, QueryTooBroad
+from index.port import MAX_PATH_LENGTH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
 MAX_CHARACTERS = 10_000
@@ -85,9 +85,9 @@ def parse_query(
         text = normalize(text)
     if len(text) > MAX_CHARACTERS:
         raise _too_broad_error("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
-    if path is not None and len(path) > MAX_PATH:
+    if path is not None and len(path) > MAX_PATH_LENGTH:
         raise _too_broad_error(
-            "characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides."
+            "characters in its path", len(path), MAX_PATH_LENGTH, "Filter by a folder, such as guides."
         )
     operators = parse_operators(text, fields) or Operators(text)
     parts = _parse_words(operators)

@@ -73,7 +73,7 @@ class SearchIndex:
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace whose sections these are."""
+        """The indexed workspace."""
         return self._workspace
 
     @cached_property
@@ -99,7 +99,7 @@ class SearchIndex:
         ref: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """Find the sections that answer a query, best first.
+        """Find the sections that match a query, best first.
 
         `index.query` defines the query grammar. `filters` has one value for each key to filter by, and `path`
         is a document, a folder or a glob. `ref` names the commit to search, as `Workspace.at` resolves it;
@@ -122,20 +122,20 @@ class SearchIndex:
                 lambda: snapshot.config.taxonomy_keys,
                 lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
             )
-        parsed = parse_query(query, filters or {}, path, fields)
-        search_digest = compute_search_digest(query, parsed.filters, parsed.path)
+        parsed_query = parse_query(query, filters or {}, path, fields)
+        search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path)
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
-        request = SearchRequest(query, parsed, fields, offset, limit, generation)
+        request = SearchRequest(query, parsed_query, fields, offset, limit, generation)
         if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
         else:
             results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
-        terms = (*parsed.terms, *results.expanded)
+        terms = (*parsed_query.terms, *results.expanded)
         return SearchPage(
-            hits=self._hits(results.hits, terms),
+            hits=self._make_hits(results.hits, terms),
             next_cursor=write_cursor(
                 load_user_key(), generation=results.generation, search_digest=search_digest, offset=end
             )
@@ -146,7 +146,7 @@ class SearchIndex:
             is_stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
             is_partial=results.is_partial,
-            notes=parsed.notes,
+            notes=parsed_query.notes,
             terms=terms,
         )
 
@@ -235,7 +235,7 @@ class SearchIndex:
         """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
-    def _hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
+    def _make_hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 

@@ -137,7 +137,7 @@ class _ArtifactIndex(LiveIndex):
         super().__init__(archive.content())
         self._artifact = artifact
 
-    def _folders(self, name: str) -> Iterator[Path]:
+    def _list_folders(self, name: str) -> Iterator[Path]:
         if self._artifact.is_trusted:
             return
         yield _cache_location(self._artifact) / name

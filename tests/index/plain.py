@@ -29,7 +29,7 @@ from index.port import (
     State,
 )
 from index.ranking import bm25
-from index.spelling import is_word, stems_of_edits
+from index.spelling import is_word, stem_all_edits
 from workspace.document.sections import Section
 
 
@@ -297,7 +297,7 @@ class PlainEngine:
         if not is_word(word):
             return ()
         counts = Counter(term for entry in self._entries() for term in entry.terms)
-        own, near = stem(word), stems_of_edits(word)
+        own, near = stem(word), stem_all_edits(word)
         edits = {term: 1 if term in near else edits_between(own, term) for term in counts if term != own}
         found = {
             term: edits[term]

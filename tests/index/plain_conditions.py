@@ -26,7 +26,7 @@ from index.conditions import (
 )
 from index.phrases import Phrases
 from index.port import Query
-from index.spelling import is_word, stems_of_edits
+from index.spelling import is_word, stem_all_edits
 from tests.index import plain
 from tests.index.plain import Entry, Ranked, edits_between
 
@@ -80,7 +80,7 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if term == own or not is_word(part.word):
         return term == own
     has_prefix = term.startswith(own[:2])
-    return term in stems_of_edits(part.word) or (has_prefix and edits_between(own, term) <= part.edits)
+    return term in stem_all_edits(part.word) or (has_prefix and edits_between(own, term) <= part.edits)
 
 
 def terms_of(entry: Entry, field: str) -> Mapping[str, int]:

@@ -199,7 +199,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
     cached: int,
 ) -> None:
     """Few and many segments, few and many cached overlays, full and incremental indexing."""
-    monkeypatch.setattr(overlays, "SMALL", small)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", small)
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", few)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", cached)
     compare(repo, fresh_answers, seed, commits=60, at_once=1)
@@ -210,7 +210,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
 def test_search_at_every_commit_equals_a_fresh_index(
     repo: Repo, fresh_answers: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 20)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
     compare(repo, fresh_answers, seed, commits=60, at_once=30)
 
 

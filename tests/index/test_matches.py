@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from index.analysis import TOKEN, expand, weigh
 from index.analysis.words import normalize
-from index.matches import Match, Matcher, Searchable, _terms_in
+from index.matches import Match, Matcher, Searchable, _find_terms
 from tests.example_counts import scale_examples
 
 PIECES = [
@@ -55,7 +55,7 @@ QUERIES = [
 
 
 def matches(text: str, terms: frozenset[str]) -> list[Match]:
-    return Matcher(terms).matches(text)
+    return Matcher(terms).find_matches(text)
 
 
 def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
@@ -93,16 +93,16 @@ def test_equal_neighbours_are_matched_each() -> None:
 def test_matcher_is_reusable_for_another_text() -> None:
     matcher = Matcher({"retri", "limit"})
     for text in ("retry the limit", "limits, retried"):
-        assert matcher.matches(text) == match_all_tokens(text, frozenset({"retri", "limit"}))
+        assert matcher.find_matches(text) == match_all_tokens(text, frozenset({"retri", "limit"}))
 
 
 def test_long_word_is_matched_by_tokens_and_not_cached() -> None:
     text = "é " + "没有空格。" * 100 + "检索引擎。" * 2 + "a/" * 200 + "," + "-" * 200 + "retry"
     terms = frozenset({"检索", "retri"})
-    remembered = _terms_in.cache_info().currsize
-    places, held = Matcher(terms).words(Searchable(text))
+    remembered = _find_terms.cache_info().currsize
+    places, held = Matcher(terms).find_words(Searchable(text))
     assert [*zip(places, held, strict=True)] == match_all_tokens(text, terms)
-    assert _terms_in.cache_info().currsize == remembered
+    assert _find_terms.cache_info().currsize == remembered
 
 
 def test_long_word_takes_linear_time() -> None:

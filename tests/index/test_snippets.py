@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from index.fences import Fence, find_fences
 from index.matches import Matcher
 from index.query import parse_query
-from index.snippets import LENGTH, cut_snippet, make_display_text
+from index.snippets import SNIPPET_LENGTH, cut_snippet, make_display_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
@@ -36,7 +36,7 @@ def test_window_with_most_query_words_is_chosen() -> None:
     assert found.startswith("… ")
     assert found.endswith(" …")
     assert "The ALPHA and the Omega meet." in found
-    assert len(found) <= LENGTH + 10
+    assert len(found) <= SNIPPET_LENGTH + 10
 
 
 def test_snippet_begins_and_ends_at_words() -> None:
@@ -107,7 +107,7 @@ def test_code_far_down_a_long_text_has_fences(mark: str) -> None:
 def test_snippet_is_short_with_any_code_fence(fence: str) -> None:
     for text in (f"{fence}\n zebra\n", f"{'zebra ' * 50}\n\n{fence}\n{'quagga ' * 90}\n"):
         for query in ("zebra", "quagga", "absent"):
-            assert len(cut(text, query)) <= LENGTH + 150
+            assert len(cut(text, query)) <= SNIPPET_LENGTH + 150
 
 
 def test_word_far_down_a_long_text_is_shown() -> None:
@@ -160,7 +160,7 @@ def test_code_in_lists_and_quotations_always_has_fences(text: str, query: str) -
 )
 def test_fences_are_always_closed(parts: list[str], query: str) -> None:
     found = cut("".join(parts), query)
-    assert len(found) <= LENGTH + 30
+    assert len(found) <= SNIPPET_LENGTH + 30
     opened = None
     for line in found.splitlines():
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)", line)

@@ -58,7 +58,7 @@ def test_each_live_document_is_reused_once() -> None:
 
 
 def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 10)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
     pages = [page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = SegmentReader.of(segment(pages))
     few = {one.path: one.blob for one in pages[:4]}
@@ -79,7 +79,7 @@ def test_small_segments_are_merged_without_deleted_documents() -> None:
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 2)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 2)
     part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     parts, _ = add_remaining([part], [PAGES["b.md"]])
     assert parts[0] is part
