@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from index.building.build import remove_pages, state_of
+from index.building.build import compute_state, remove_pages
 from index.building.builder import build_segments
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
@@ -275,7 +275,7 @@ class Overlays:
             reused.parts, read_pages(target, reused.remaining, progress, "Indexing another commit")
         )
         all_parts = tuple(part for part in (*parts, *own_parts) if part.pages)
-        generation = IndexSnapshot(0, state_of(all_parts, target.commit, unreadable), all_parts)
+        generation = IndexSnapshot(0, compute_state(all_parts, target.commit, unreadable), all_parts)
         searcher = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
         return Overlay(
             searcher, own_parts, manifest_values, read_settings, tuple(target.config.taxonomy_keys), self.live

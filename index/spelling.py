@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis.words import stem, stem_all
-from index.segments.segment import TEXT, term_key
+from index.segments.segment import TEXT, make_term_key
 
 if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
@@ -134,7 +134,7 @@ def _find_distances(
 
 def _count_sections(statistics: Statistics, term: str) -> int:
     """Return the number of live sections that contain a term."""
-    key, count = term_key(TEXT, term), 0
+    key, count = make_term_key(TEXT, term), 0
     for part, alive in zip(statistics.parts, statistics.alive, strict=True):
         ids, _ = part.segment.postings(key)
         count += len(ids) if alive is None else int(np.count_nonzero(alive[ids]))

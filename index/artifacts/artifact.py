@@ -101,7 +101,7 @@ def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Se
     """
     from index.segments.generation import SegmentReader
     from index.segments.segment import Segment, file_name
-    from index.segments.store import read_pages, read_state
+    from index.segments.store import decode_pages, make_state
 
     name = INDEX
     parts: list[SegmentReader] = []
@@ -111,8 +111,8 @@ def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Se
             if name not in manifest.files:
                 raise ArtifactDamaged.at(name, "the manifest does not list it")
             segment = Segment.load(folder / INDEX, id, FileStamp.of(folder / name))
-            parts.append(SegmentReader.of(segment, read_pages(dead)))
-        state = read_state(manifest.state)
+            parts.append(SegmentReader.of(segment, decode_pages(dead)))
+        state = make_state(manifest.state)
     except (IndexDamaged, OSError) as error:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
     if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:

@@ -41,7 +41,7 @@ from index.building.build import apply_change, build_index
 from index.port import Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import file_name
-from index.segments.store import write_pages
+from index.segments.store import encode_pages
 from index.source import GitSource, diff_snapshots, read_pages
 from index.storage.files import IndexUnwritable, remove_entries, write_atomically
 from index.storage.location import METADATA, SCHEMA
@@ -300,7 +300,7 @@ def build(
             schema=SCHEMA,
             tree=tree.id,
             state=asdict(indexed.state),
-            parts=[(part.segment.id, write_pages(part.dead_pages)) for part in parts],
+            parts=[(part.segment.id, encode_pages(part.dead_pages)) for part in parts],
             files={name: _checksum(out, name, previous) for name in files},
         )
         _replace(out, previous, metadata, manifest, key, durable)

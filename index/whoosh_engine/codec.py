@@ -68,7 +68,7 @@ def key_of(name: str, text: bytes) -> bytes | None:
         field = name.removeprefix(_FACET)
     elif field is None and name.startswith(_DATE):
         field = segment.DATE + name.removeprefix(_DATE)
-    return None if field is None else segment.term_key(field, "") + text
+    return None if field is None else segment.make_term_key(field, "") + text
 
 
 def term_of(key: bytes) -> tuple[str, bytes]:

@@ -34,7 +34,7 @@ from index.phrases import find_required_terms, make_phrase_filter
 from index.port import QueryTooBroad
 from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
-from index.segments.segment import DATE, HEADING, TEXT, TITLE, term_key
+from index.segments.segment import DATE, HEADING, TEXT, TITLE, make_term_key
 from index.spelling import find_terms_within
 from index.whoosh_engine.codec import TEXT as TEXT_FIELD
 from index.whoosh_engine.codec import field_name
@@ -152,7 +152,7 @@ class ConditionNodes:
         return found
 
     def _is_live(self, field: str, term: str) -> bool:
-        lists = (part.segment.postings(term_key(field, term))[0] for part in self._statistics.parts)
+        lists = (part.segment.postings(make_term_key(field, term))[0] for part in self._statistics.parts)
         masks = self._statistics.alive
         return any(
             len(ids) > 0 if alive is None else bool(alive[ids].any())

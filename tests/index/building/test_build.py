@@ -96,7 +96,7 @@ def test_parent_finishes_the_work_of_a_failed_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     if number == signal.SIGSTOP:
-        monkeypatch.setattr("index.building.worker._TIMEOUT_S", 3.0)
+        monkeypatch.setattr("index.building.worker._RESULT_TIMEOUT_S", 3.0)
     assert is_complete(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
 
 

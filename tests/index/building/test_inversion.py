@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms, weigh_section_terms
 from index.building import inversion
 from index.building.inversion import Inversion
-from index.building.vocabulary import shared_vocabulary
+from index.building.vocabulary import get_shared_vocabulary
 from index.page import IndexedDocument
 from index.segments.segment import PostingLists
 from workspace.document.document import Document
@@ -89,7 +89,7 @@ def test_posting_lists_equal_section_weights_for_any_batch_size(
     pages: list[IndexedDocument], size: int, limit: int, at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inversion, "MAX_PORTION", at_once)
+        patch.setattr(inversion, "MAX_PORTION_SIZE", at_once)
         made = Inversion(size, limit)
         for page in pages:
             made.add(page)
@@ -115,13 +115,13 @@ def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDoc
 
 
 def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
-    known = shared_vocabulary().size
+    known = get_shared_vocabulary().size
     inversion = Inversion(batch=1)
     inversion.add(page_of("first of all"))
-    first = shared_vocabulary().size
+    first = get_shared_vocabulary().size
     inversion.add(page_of("second to none"))
     inversion.finish()
-    assert known <= shared_vocabulary().size == first
+    assert known <= get_shared_vocabulary().size == first
 
 
 def test_no_documents_give_empty_posting_lists() -> None:
@@ -173,21 +173,21 @@ def test_posting_count_grows_with_each_document() -> None:
 
 
 def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
-    top = inversion.CAPACITY - 1
+    top = inversion.PACKED_CAPACITY - 1
     terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
     packed = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
-    assert inversion.terms_of(packed).tolist() == terms.tolist()
-    assert inversion.sections_of(packed).tolist() == sections.tolist()
-    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    assert inversion.unpack_terms(packed).tolist() == terms.tolist()
+    assert inversion.unpack_sections(packed).tolist() == sections.tolist()
+    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
     inversion.move_terms(packed[:2], np.array([top, 5], np.uint64))
     inversion.move_sections(packed[1:2], 1 << 20)
-    assert inversion.terms_of(packed).tolist() == [top, 5, top]
-    assert inversion.sections_of(packed).tolist() == [top, 1 << 20, top]
-    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    assert inversion.unpack_terms(packed).tolist() == [top, 5, top]
+    assert inversion.unpack_sections(packed).tolist() == [top, 1 << 20, top]
+    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
 
 
 def test_more_sections_than_capacity_raise_overflow_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("index.building.inversion.CAPACITY", 2)
+    monkeypatch.setattr("index.building.inversion.PACKED_CAPACITY", 2)
     inversion = Inversion(batch=1)
     with pytest.raises(OverflowError, match="limit 2"):
         inversion.add(page_of("# a\n\n## b\n\n## c"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from index.analysis import BREAK, STOP_WORDS, expand_raw, split_raw_tokens
 from index.analysis.expansion import expand_raws
 from index.building import vocabulary
-from index.building.vocabulary import Vocabulary, shared_vocabulary
+from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
 
@@ -77,8 +77,8 @@ def test_concurrent_threads_get_correct_terms() -> None:
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Vocabulary(limit=2000)
     monkeypatch.setattr(vocabulary, "_shared", full)
-    assert shared_vocabulary() is full
+    assert get_shared_vocabulary() is full
     full.numbers([b"word%d" % number for number in range(10)])
     assert full.is_full
-    assert shared_vocabulary() is not full
-    assert shared_vocabulary() is shared_vocabulary()
+    assert get_shared_vocabulary() is not full
+    assert get_shared_vocabulary() is get_shared_vocabulary()

@@ -8,7 +8,14 @@ from random import Random
 import numpy as np
 
 from index.segments.generation import SegmentReader
-from index.segments.merge import LARGE, MAX_SMALL_SEGMENTS, Size, choose_segments, compact, merge
+from index.segments.merge import (
+    MAX_SMALL_SECTIONS,
+    MAX_SMALL_SEGMENTS,
+    Size,
+    choose_segments,
+    compact_parts,
+    merge,
+)
 from index.segments.segment import Segment
 from tests.index.pages import Growing, page, random_page, segment
 from tests.loops import loop_over
@@ -82,7 +89,15 @@ def test_few_segments_are_not_merged() -> None:
 
 
 def test_small_segments_of_similar_size_are_merged() -> None:
-    sizes = [Size(LARGE, 0), Size(9, 0), Size(900, 0), Size(20, 3), Size(10, 1), Size(100_000, 0), Size(8, 0)]
+    sizes = [
+        Size(MAX_SMALL_SECTIONS, 0),
+        Size(9, 0),
+        Size(900, 0),
+        Size(20, 3),
+        Size(10, 1),
+        Size(100_000, 0),
+        Size(8, 0),
+    ]
     assert choose_segments(sizes) == {1, 3, 4, 6}
 
 
@@ -92,7 +107,7 @@ def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
 
 def test_number_of_small_segments_stays_within_limit() -> None:
     sizes = [Size(16 * 3**power, 0) for power in range(12)]
-    small = [number for number, size in enumerate(sizes) if size.live <= LARGE]
+    small = [number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS]
     chosen = choose_segments(sizes)
     assert chosen < set(small)
     assert len(small) - len(chosen) + 1 <= MAX_SMALL_SEGMENTS
@@ -121,9 +136,9 @@ def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -
 
 def test_compaction_drops_only_deleted_segments() -> None:
     parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
-    assert compact(parts) == tuple(parts)
-    assert compact([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
-    assert compact([]) == ()
+    assert compact_parts(parts) == tuple(parts)
+    assert compact_parts([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
+    assert compact_parts([]) == ()
 
 
 def test_compaction_returns_one_segment_for_merged_ones() -> None:
@@ -131,7 +146,7 @@ def test_compaction_returns_one_segment_for_merged_ones() -> None:
         SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    [part] = compact(parts)
+    [part] = compact_parts(parts)
     assert [part.segment.path(number) for number in range(part.pages)] == [
         f"{n}.md" for n in range(MAX_SMALL_SEGMENTS + 1)
     ]

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.segments.arrays import StringPool, StringPoolBuilder, decode, encode, gather, join, offsets, ranges
+from index.segments.arrays import (
+    StringPool,
+    StringPoolBuilder,
+    compute_offsets,
+    decode,
+    encode,
+    expand_ranges,
+    gather_strings,
+    join_pools,
+)
 from tests.loops import loop_over
 
 POOL = st.lists(st.binary(max_size=6), max_size=12)
@@ -58,10 +67,10 @@ def test_joined_and_gathered_pools_equal_plain_lists(pools: list[list[bytes]], d
         one.extend(strings)
         made.append(one.arrays())
     everything = [string for strings in pools for string in strings]
-    joined = join(made)
+    joined = join_pools(made)
     assert StringPool(*joined).all() == everything
     order = data.draw(st.lists(st.integers(0, len(everything) - 1))) if everything else []
-    gathered = gather(*joined, np.array(order, np.int64))
+    gathered = gather_strings(*joined, np.array(order, np.int64))
     assert StringPool(*gathered).all() == [everything[number] for number in order]
 
 
@@ -70,7 +79,7 @@ def test_ranges_are_concatenated_in_order(found: list[tuple[int, int]]) -> None:
     starts, sizes = (
         np.array(column, np.int64) for column in (zip(*found, strict=True) if found else ([], []))
     )
-    assert ranges(starts, sizes).tolist() == [
+    assert expand_ranges(starts, sizes).tolist() == [
         number for start, size in found for number in range(start, start + size)
     ]
 
@@ -89,6 +98,6 @@ def test_mismatched_offsets_are_refused(wrong: list[int]) -> None:
 
 
 def test_pool_offsets_are_limited_to_four_gigabytes() -> None:
-    assert offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
+    assert compute_offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
     with pytest.raises(OverflowError):
-        offsets(np.array([1 << 31, 1 << 31], np.int64))
+        compute_offsets(np.array([1 << 31, 1 << 31], np.int64))
