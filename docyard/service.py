@@ -153,11 +153,11 @@ def build_artifact_service(
 
 def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
     """Return the reason why an artifact's own index is not used."""
-    from index.storage.location import SCHEMA
+    from index.storage.location import SCHEMA_VERSION
 
     if key is None:
         return "no --key was given"
-    if index.artifact.manifest.schema != SCHEMA:
+    if index.artifact.manifest.schema != SCHEMA_VERSION:
         return "it was built by another version of docyard"
     return "its seal does not match this key"
 

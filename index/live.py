@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.storage.location import SCHEMA, IndexLocation, candidate_folders, index_name
+from index.storage.location import SCHEMA_VERSION, IndexLocation, find_candidate_folders, make_index_name
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata_file import MetadataPublisher
@@ -245,7 +245,7 @@ class LiveIndex:
 
     def _index_name(self) -> str:
         branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"
-        return index_name(SCHEMA, branch)
+        return make_index_name(SCHEMA_VERSION, branch)
 
     def _list_folders(self, name: str) -> Iterator[Path]:
-        return candidate_folders(self._workspace.git.common_dir, name)
+        return find_candidate_folders(self._workspace.git.common_dir, name)

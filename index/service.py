@@ -188,15 +188,15 @@ class SearchIndex:
 
     def description(self) -> str:
         """Return one line that describes the documents, also before the first index exists."""
-        from index.storage.metadata import corpus_description
+        from index.storage.metadata import format_corpus_description
 
         if (metadata := self.metadata()) is not None:
-            return corpus_description(metadata.corpus_description, self._workspace.name)
+            return format_corpus_description(metadata.corpus_description, self._workspace.name)
         try:
             configured = self._workspace.snapshot().config.corpus.description
         except WorkspaceError:  # a call that reads a document reports it
             configured = None
-        return corpus_description(configured, self._workspace.name)
+        return format_corpus_description(configured, self._workspace.name)
 
     def keys(self) -> Mapping[str, str | None]:
         """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.port import State
-from index.storage.location import SCHEMA, Location
+from index.storage.location import SCHEMA_VERSION, Location
 from index.storage.locking import is_locked
 from index.storage.manifest import IndexDamaged, read_manifest
 
@@ -39,12 +39,12 @@ class Status:
 def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
     """Return the status of the index in a location. `state` is None if it is missing or damaged."""
     if location is None:
-        return Status(None, SCHEMA, tip, state, segments, 0, is_damaged=False)
+        return Status(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
     folder = location.current()
     busy = is_locked(location.lock)
     return Status(
         folder=location.folder,
-        schema=SCHEMA,
+        schema=SCHEMA_VERSION,
         tip=tip,
         state=state,
         segments=segments,

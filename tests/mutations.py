@@ -343,14 +343,14 @@ MUTATIONS = (
     Mutation(
         "seal of the index",
         "index/storage/manifest.py",
-        "        if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):\n",
+        "        if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):\n",
         "        if not seal:\n",
         ("tests/index/storage/test_damage.py", "tests/index/storage/test_sharing.py", "tests/index/segments"),
     ),
     Mutation(
         "checksums of the index",
         "index/storage/manifest.py",
-        '            raise IndexDamaged.because(f"file {name} has a wrong checksum")\n',
+        '            raise IndexDamaged.with_reason(f"file {name} has a wrong checksum")\n',
         "            pass\n",
         ("tests/index/storage/test_damage.py",),
     ),

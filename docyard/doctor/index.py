@@ -138,11 +138,11 @@ def _sweep_index(index: SearchIndex) -> str | None:
 
 def _find_orphans(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
     """Yield index folders of this user that no index is known to use."""
-    from index.storage.location import index_name
+    from index.storage.location import make_index_name
 
     branch = "x"
-    suffix = index_name(schema, branch).removeprefix(f"{schema}-{branch}")
-    used = {own_name, *(index_name(schema, name) for name in workspace.git.branches())}
+    suffix = make_index_name(schema, branch).removeprefix(f"{schema}-{branch}")
+    used = {own_name, *(make_index_name(schema, name) for name in workspace.git.branches())}
     unused = [
         entry.name
         for entry in sorted(parent.iterdir())

@@ -27,9 +27,9 @@ from index.artifacts.manifest import (
     read_all,
     read_metadata_bytes,
 )
-from index.storage.location import METADATA, SCHEMA
+from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.manifest import FileStamp, IndexDamaged
-from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_provided
+from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_served_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -90,7 +90,9 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
 def swap_timeout_error() -> NotAnArtifact:
     """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
-        "the artifact is replaced faster than it can be read", fix="Try again in a moment.", file=METADATA
+        "the artifact is replaced faster than it can be read",
+        fix="Try again in a moment.",
+        file=METADATA_FILE,
     )
 
 
@@ -156,16 +158,16 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
 
 def _stamp_metadata(folder: Path) -> FileStamp:
     try:
-        return FileStamp.of(folder / METADATA)
+        return FileStamp.of(folder / METADATA_FILE)
     except OSError as error:
         raise missing_metadata_error(error) from None
 
 
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
-    metadata, problem = parse_provided(data)
+    metadata, problem = parse_served_metadata(data)
     manifest = read(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
     stamps = check_files(folder, manifest)
-    trusted = key is not None and manifest.schema == SCHEMA and is_sealed(data, manifest, key)
+    trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
     return Artifact(
         folder, metadata, manifest, metadata_stamp, stamps, trusted, read_moves(folder, manifest), problem
     )

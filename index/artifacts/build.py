@@ -44,10 +44,10 @@ from index.segments.segment import file_name
 from index.segments.store import encode_pages
 from index.source import GitSource, diff_snapshots, read_pages
 from index.storage.files import IndexUnwritable, remove_entries, write_atomically
-from index.storage.location import METADATA, SCHEMA
+from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
-from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe_index
+from index.storage.metadata import MAX_VALUES, Metadata, describe_index, format_corpus_description
 from workspace.config.config import Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
 from workspace.config.toml import CONFIG_PATH
@@ -152,7 +152,7 @@ def check_free(out: Path) -> None:
 def sweep(out: Path, current: Sequence[tuple[str, ArtifactManifest]]) -> None:
     """Remove the files that belong to none of these manifests. Each manifest comes with its file name."""
     files = {
-        METADATA,
+        METADATA_FILE,
         *(name for name, _ in current),
         *(name for _, manifest in current for name in manifest.files),
     }
@@ -170,7 +170,7 @@ def _names(out: Path) -> list[str]:
 def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
     """Return the metadata and the manifest of the folder's current artifact; None without one."""
     with suppress(OSError):
-        metadata = read_file(out / METADATA)
+        metadata = read_file(out / METADATA_FILE)
         return metadata, read_file(out / manifest_name(metadata))
     return None
 
@@ -192,7 +192,9 @@ def effective_settings(
     keys = {key: declared.description for key, declared in config.taxonomy.items()}
     keys |= {key: text for key, text in taxonomy.items() if text is not None or key not in keys}
     values: dict[str, Mapping[str, object]] = {
-        "corpus": {"description": description or config.corpus.description or corpus_description(None, name)},
+        "corpus": {
+            "description": description or config.corpus.description or format_corpus_description(None, name)
+        },
         "limits": _limits(config),
         **{f"taxonomy.{_quote(key)}": {"description": text} for key, text in keys.items()},
     }
@@ -293,11 +295,11 @@ def build(
         metadata = describe_index(
             replace(indexed.state, commit=contents.commit),
             values,
-            corpus_description(config.corpus.description, contents.name),
+            format_corpus_description(config.corpus.description, contents.name),
             config.taxonomy_keys,
         )
         manifest = ArtifactManifest(
-            schema=SCHEMA,
+            schema=SCHEMA_VERSION,
             tree=tree.id,
             state=asdict(indexed.state),
             parts=[(part.segment.id, encode_pages(part.dead_pages)) for part in parts],
@@ -336,7 +338,7 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
         return None
     packs = [Path(name).stem for name in manifest.files if name.endswith(".pack")]
     previous = _PreviousArtifact(manifests.manifest_name(metadata), manifest, packs, None, None)
-    if manifest.schema != SCHEMA or (key and not manifests.is_sealed(metadata, manifest, key)):
+    if manifest.schema != SCHEMA_VERSION or (key and not manifests.is_sealed(metadata, manifest, key)):
         return previous
     try:
         state, parts = map_parts(out, manifest)
@@ -376,7 +378,7 @@ def _replace(
     """Make the new files the artifact, and remove files that belong neither to it nor to the previous one."""
     data = metadata.as_bytes()
     name = manifests.write(out, data, manifest, key, durable=durable)
-    write_atomically(out / METADATA, data, durable)
+    write_atomically(out / METADATA_FILE, data, durable)
     # Two builds within one second may have the same metadata.json, and so the same manifest name.
     previous_manifests = [(previous.name, previous.manifest)] if previous else []
     sweep(out, [*previous_manifests, (name, manifest)])

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from index.storage.files import write_atomically
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from index.storage.manifest import FileStamp
 from workspace.errors import WorkspaceError
 
@@ -91,9 +91,10 @@ class FileSum(NamedTuple):
 class ArtifactManifest:
     """The files of an artifact, by name, and the state of its index.
 
-    `schema` is the version of the index (`index.storage.location.SCHEMA`), and `tree` the id of the root tree
-    of the documents. `state` is the index's state as a JSON value whose commit is that tree. `parts` has the
-    ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the file.
+    `schema` is the version of the index (`index.storage.location.SCHEMA_VERSION`), and `tree` the id of the
+    root tree of the documents. `state` is the index's state as a JSON value whose commit is that tree.
+    `parts` has the ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the
+    file.
     """
 
     schema: int
@@ -203,7 +204,7 @@ def check_files(
 def read_metadata_bytes(folder: Path) -> bytes:
     """Return the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
     try:
-        return read_file(folder / METADATA)
+        return read_file(folder / METADATA_FILE)
     except OSError as error:
         raise missing_metadata_error(error) from None
 
@@ -222,7 +223,7 @@ def missing_metadata_error(error: OSError) -> NotAnArtifact:
     return NotAnArtifact(
         f"the folder is not an artifact: {reason}",
         fix="Name the folder that `docyard build --out` wrote.",
-        file=METADATA,
+        file=METADATA_FILE,
     )
 
 

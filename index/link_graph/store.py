@@ -76,10 +76,10 @@ def translate_sqlite_errors() -> Iterator[None]:
                 "the link graph is being updated by another process", fix="Try again in a moment."
             ) from error
         if code in _UNWRITABLE:
-            raise IndexUnwritable.because(OSError(0, error.sqlite_errorname)) from error
+            raise IndexUnwritable.with_reason(OSError(0, error.sqlite_errorname)) from error
         if isinstance(error, sqlite3.ProgrammingError):
             raise
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 class GraphState(NamedTuple):
@@ -161,7 +161,7 @@ class LinkStore:
                 if file is not None and self._connection.execute("PRAGMA integrity_check(1)").fetchone() != (
                     "ok",
                 ):
-                    raise IndexDamaged.because("SQLite's integrity check failed")
+                    raise IndexDamaged.with_reason("SQLite's integrity check failed")
                 self._connection.executescript(_TABLES)
                 if file is not None:
                     self._check()
@@ -207,7 +207,7 @@ class LinkStore:
         """Add some documents and remove others. Raises BaseMoved."""
         with translate_sqlite_errors(), self._transaction(base) as state:
             if state is None:
-                raise IndexDamaged.because("the graph is empty")
+                raise IndexDamaged.with_reason("the graph is empty")
             documents, total = state.documents, state.total
             rows = list(rows)
             for path in (*deleted, *(row.path for row in rows)):
@@ -317,7 +317,7 @@ class LinkStore:
     def _state(self) -> _State | None:
         for value, crc in self._execute("SELECT value, crc FROM state"):
             if not isinstance(value, bytes) or crc32(value) != crc:
-                raise IndexDamaged.because("the state of the link graph has a wrong checksum")
+                raise IndexDamaged.with_reason("the state of the link graph has a wrong checksum")
             graph_state, documents, total = json.loads(value)
             return _State(GraphState(*graph_state), documents, total)
         return None
@@ -340,9 +340,9 @@ class LinkStore:
                 pairs[3] += id * sum(key & 0xFFFF for key in row_keys)
             (stored_pairs,) = self._execute(_PAIRS)
             if (documents, total) != ((state.documents, state.total) if state else (0, 0)):
-                raise IndexDamaged.because("a document is missing or duplicated")
+                raise IndexDamaged.with_reason("a document is missing or duplicated")
             if tuple(pairs) != stored_pairs:
-                raise IndexDamaged.because("a key is missing or duplicated")
+                raise IndexDamaged.with_reason("a key is missing or duplicated")
 
 
 _CheckedRow = tuple[int, bytes, str, bytes, bytes, int]
@@ -360,7 +360,7 @@ def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_CheckedRow]:
             and isinstance(crc, int)
             and _checksum(path, blob, record, keys) == crc
         ):
-            raise IndexDamaged.because("a document of the link graph has a wrong checksum")
+            raise IndexDamaged.with_reason("a document of the link graph has a wrong checksum")
         yield id, path, blob, record, keys, crc
 
 
@@ -370,7 +370,7 @@ def _checksum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
 
 def _keys(data: bytes) -> array[int]:
     if len(data) % 8:
-        raise IndexDamaged.because("the keys of a document are truncated")
+        raise IndexDamaged.with_reason("the keys of a document are truncated")
     keys = array("q")
     keys.frombytes(data)
     return keys

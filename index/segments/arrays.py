@@ -64,7 +64,7 @@ def map_flat(file: Path) -> FlatArrays:
         with file.open("rb") as stream:
             return unpack(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
@@ -97,7 +97,7 @@ def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
         }
         return FlatArrays(arrays, head["value"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 def _view_array(

@@ -205,7 +205,7 @@ class Segment:
             self._page_titles: dict[int, str] = {}  # cached titles of documents
             self._check_sizes()
         except (ValueError, LookupError, TypeError) as error:
-            raise IndexDamaged.because(type(error).__name__) from error
+            raise IndexDamaged.with_reason(type(error).__name__) from error
 
     @classmethod
     def of(cls, tables: Arrays, inverted: PostingLists) -> Segment:

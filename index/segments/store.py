@@ -24,7 +24,7 @@ from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
     Manifest,
-    newest_manifest,
+    find_newest_manifest,
     read_manifest,
     write_manifest,
 )
@@ -46,7 +46,7 @@ class Store:
         """
         if self.folder is None:
             if self._in_memory is None:
-                raise IndexDamaged.because("nothing was committed")
+                raise IndexDamaged.with_reason("nothing was committed")
             return self._in_memory
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
@@ -103,7 +103,7 @@ class Store:
             parts.append(SegmentReader.of(segment, dead_pages))
         state = make_state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
-            raise IndexDamaged.because("the state does not match the segments")
+            raise IndexDamaged.with_reason("the state does not match the segments")
         return IndexSnapshot(number, state, tuple(parts))
 
 
@@ -113,7 +113,7 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
     Each number is used once in a folder, so that the manifest need not be read.
     """
     try:
-        return generation.number == newest_manifest(folder)
+        return generation.number == find_newest_manifest(folder)
     except (OSError, ValueError):
         return False
 
@@ -128,7 +128,7 @@ def decode_pages(encoded: str) -> frozenset[int]:
     try:
         return frozenset(np.frombuffer(b64decode(encoded), "<u4").tolist())
     except ValueError as error:
-        raise IndexDamaged.because("a list of pages is malformed") from error
+        raise IndexDamaged.with_reason("a list of pages is malformed") from error
 
 
 def make_state(values: Mapping[str, object]) -> State:
@@ -136,7 +136,7 @@ def make_state(values: Mapping[str, object]) -> State:
     try:
         return State(**values)  # type: ignore[arg-type]
     except TypeError as error:
-        raise IndexDamaged.because("the state has unknown or missing fields") from error
+        raise IndexDamaged.with_reason("the state has unknown or missing fields") from error
 
 
 def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:

@@ -17,7 +17,7 @@ import pytest
 from index.segments.store import Store
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from index.storage.location import SCHEMA, index_name
+from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 from tests.index.lists import home, index_folder
@@ -52,7 +52,7 @@ def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo
 def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
-            patch.setattr(f"{module}.SCHEMA", SCHEMA - 1)
+            patch.setattr(f"{module}.SCHEMA", SCHEMA_VERSION - 1)
         earlier = open_index()
         assert ids(earlier, "retries")
         earlier.close()
@@ -336,7 +336,8 @@ def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> 
 
 def test_index_names_of_branches_are_distinct() -> None:
     names = [
-        index_name(1, branch) for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
+        make_index_name(1, branch)
+        for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
     ]
     assert len({name.lower() for name in names}) == len(names)
     assert all(name.isascii() and "/" not in name and len(name) < 120 for name in names)

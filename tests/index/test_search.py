@@ -13,7 +13,7 @@ from index.query import EmptyQuery
 from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
 from index.storage.keys import load_user_key
-from index.storage.location import SCHEMA
+from index.storage.location import SCHEMA_VERSION
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
@@ -169,16 +169,20 @@ def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
 def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
     search_digest, commit = compute_search_digest("errors", {}, None), repo.head()
     same = write_cursor(
-        load_user_key(), generation=f"{SCHEMA}:{commit}", search_digest=search_digest, offset=1
+        load_user_key(), generation=f"{SCHEMA_VERSION}:{commit}", search_digest=search_digest, offset=1
     )
     assert same == index.search("errors", limit=1).next_cursor
     for values in (
-        ["list", f"{SCHEMA}:{commit}", search_digest, 1],
-        [f"{SCHEMA}:{commit}", search_digest, 1],
+        ["list", f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
+        [f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
     ):
         with pytest.raises(InvalidCursor, match="another tool"):
             index.search("errors", cursor=sign_token(load_user_key(), values))
-    for generation in (f"{SCHEMA - 1}:{commit}", f"{SCHEMA}:{commit}:{'a' * 16}", f"{SCHEMA}:"):
+    for generation in (
+        f"{SCHEMA_VERSION - 1}:{commit}",
+        f"{SCHEMA_VERSION}:{commit}:{'a' * 16}",
+        f"{SCHEMA_VERSION}:",
+    ):
         cursor = write_cursor(load_user_key(), generation=generation, search_digest=search_digest, offset=1)
         with pytest.raises(StaleCursor) as stale:
             index.search("errors", cursor=cursor)

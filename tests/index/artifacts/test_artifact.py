@@ -16,7 +16,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.service import SearchIndex
 from index.storage.keys import KEY_BYTES
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from index.storage.metadata import InvalidMetadata
 from tests.index.artifacts.conftest import Build
 from tests.index.storage.damage import put
@@ -107,7 +107,7 @@ def test_only_the_last_two_indexes_of_a_folder_remain(build_out: Build, out: Pat
 def test_artifact_of_another_schema_is_not_trusted(
     artifact: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.artifacts.artifact.SCHEMA", 1_000)
+    monkeypatch.setattr("index.artifacts.artifact.SCHEMA_VERSION", 1_000)
     assert not open_artifact(artifact, key).is_trusted
 
 
@@ -159,7 +159,7 @@ def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> N
     problems = find_problems(artifact)
     assert len(problems) == len(damaged)
     assert all(str(artifact) not in line for line in problems)
-    (artifact / METADATA).unlink()
+    (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
         find_problems(artifact)
 
@@ -167,7 +167,7 @@ def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> N
 def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out: Path) -> None:
     """The `metadata.json` of a foreign artifact may contain anything that the contract allows."""
     build_out(key=None)
-    file = out / METADATA
+    file = out / METADATA_FILE
     manifest = next(out.glob("*.manifest"))
     metadata = json.loads(file.read_bytes())
     metadata["taxonomy"] = {

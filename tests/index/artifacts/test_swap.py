@@ -15,7 +15,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from tests.index.artifacts.conftest import Build
 from tests.index.storage.damage import put
 from tools.registry import Toolbox
@@ -71,7 +71,7 @@ def test_cursor_survives_rebuild_of_the_same_documents(artifact: Path, build_out
     old = served.current()
     page = old.search("errors", limit=1)
     build_out({})
-    (artifact / METADATA).touch()
+    (artifact / METADATA_FILE).touch()
     wait_for(lambda: served.current() is not old)
     assert page.next_cursor is not None
     assert served.current().search("errors", limit=1, cursor=page.next_cursor).hits
@@ -96,8 +96,8 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
     errors: list[WorkspaceError] = []
     served = Artifacts(artifact, key, errors.append)
     old = served.current()
-    whole = (artifact / METADATA).read_bytes()
-    (artifact / METADATA).write_bytes(whole[: len(whole) // 2])
+    whole = (artifact / METADATA_FILE).read_bytes()
+    (artifact / METADATA_FILE).write_bytes(whole[: len(whole) // 2])
     for _ in range(5):
         assert served.current() is old
     assert len(errors) == 1
@@ -129,7 +129,7 @@ def test_changed_symlink_swaps_the_artifact(
     build_out(NEWER)
     shutil.copytree(artifact, releases[1])
     shutil.copytree(artifact, releases[2])
-    (releases[2] / METADATA).write_bytes(b"{")
+    (releases[2] / METADATA_FILE).write_bytes(b"{")
     link, draft = tmp_path / "link", tmp_path / "draft"
     link.symlink_to(releases[0])
     served = Artifacts(link, key)
@@ -164,7 +164,7 @@ def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes
 
 
 def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> None:
-    (artifact / METADATA).unlink()
+    (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
         Artifacts(artifact, key)
 

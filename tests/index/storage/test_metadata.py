@@ -17,9 +17,9 @@ from index.storage.metadata import (
     Facet,
     InvalidMetadata,
     Metadata,
-    corpus_description,
     describe_index,
     find_problems,
+    format_corpus_description,
     is_listable,
     make_facet,
     parse_metadata,
@@ -434,7 +434,7 @@ def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
 def test_corpus_description_is_one_printable_line(
     configured: str | None, name: str, description: str
 ) -> None:
-    assert corpus_description(configured, name) == description
+    assert format_corpus_description(configured, name) == description
 
 
 def test_description_is_equal_before_and_after_first_indexing(

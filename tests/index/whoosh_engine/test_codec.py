@@ -14,7 +14,7 @@ from whoosh.reading import IndexReader, TermNotFound
 from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
-from index.whoosh_engine.codec import key_of, term_of
+from index.whoosh_engine.codec import make_key, split_term
 from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.pages import Growing, page, random_page, segment
 
@@ -68,9 +68,9 @@ def agree(reader: Any, part: SegmentReader) -> None:
     assert reader.max_field_length("text") == max(made.lengths, default=0)
     for number in live:
         assert reader.stored_fields(number) == {"record": made.record(number)}
-    assert sorted(reader.all_terms()) == sorted(map(term_of, made.term_keys()))
+    assert sorted(reader.all_terms()) == sorted(map(split_term, made.term_keys()))
     for key in made.term_keys():
-        name, text = term_of(key)
+        name, text = split_term(key)
         ids, weights = (array.tolist() for array in made.postings(key))
         info = reader.term_info(name, text)
         assert (info.doc_frequency(), info.weight(), info.max_weight()) == (
@@ -94,9 +94,9 @@ def agree(reader: Any, part: SegmentReader) -> None:
 def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
     keys = {key for part in generation.parts for key in part.segment.term_keys()}
     with FlatIndex(generation).reader() as reader:
-        assert list(reader.all_terms()) == sorted(map(term_of, keys))
+        assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
-            texts = sorted(text for found, text in map(term_of, keys) if found == name)
+            texts = sorted(text for found, text in map(split_term, keys) if found == name)
             assert list(reader.lexicon(name)) == texts
             for prefix in (b"", b"a", b"wo", b"\xff"):
                 found = list(reader.expand_prefix(name, prefix))
@@ -109,7 +109,7 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 ) -> None:
     with FlatIndex(generation).searcher(weighting=weighting) as searcher:
         for key in {key for part in generation.parts for key in part.segment.term_keys()}:
-            name, text = term_of(key)
+            name, text = split_term(key)
             expected = {
                 part.segment.address(number): weight
                 for part in generation.parts
@@ -164,5 +164,5 @@ def test_index_without_sections_is_empty() -> None:
 
 def test_keys_and_terms_convert_both_ways() -> None:
     for key in (b"\0yak", b"tags\0a\0b", b"\xc3\xa9 \0x", b"text\0x", b"\0"):
-        assert key_of(*term_of(key)) == key
-    assert key_of("path", b"x") is None
+        assert make_key(*split_term(key)) == key
+    assert make_key("path", b"x") is None

@@ -19,7 +19,7 @@ from index.port import Query, State
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot
 from index.segments.store import Store
-from index.whoosh_engine.codec import Documents, Terms, schema
+from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_schema
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
@@ -88,18 +88,20 @@ def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pyte
     expected = search()
     assert expected
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "doc_count", lambda self: 1_000_000)
+        patch.setattr(FlatDocumentReader, "doc_count", lambda self: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "field_length", lambda self, name: 1_000_000)
+        patch.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
     record = generation.parts[0].segment.record(0)
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "stored_fields", lambda self, number: {"record": record})
+        patch.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}
-    matcher = Terms.matcher
+    matcher = FlatTermsReader.matcher
     with monkeypatch.context() as patch:
-        patch.setattr(Terms, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest))
+        patch.setattr(
+            FlatTermsReader, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest)
+        )
         assert search() != expected
 
 
@@ -115,7 +117,7 @@ def test_no_search_works_without_whoosh() -> None:
     "text", ["Rate limits", "the --dry-run of RateLimitError", "/v1/search naïve", "重试退避"]
 )
 def test_analyzer_gives_whoosh_the_terms_of_the_index(text: str) -> None:
-    terms = [token.text for token in schema()["text"].analyzer(text)]
+    terms = [token.text for token in make_schema()["text"].analyzer(text)]
     assert dict.fromkeys(terms) == dict.fromkeys(weigh(TOKEN.findall(text)))
-    parsed = qparser.QueryParser("text", schema(), plugins=[], group=qparser.OrGroup).parse(text)
+    parsed = qparser.QueryParser("text", make_schema(), plugins=[], group=qparser.OrGroup).parse(text)
     assert {term for _, term in parsed.iter_all_terms()} == set(terms)
