@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from index.analysis import STOP_WORDS, TOKEN, expand
-from index.analysis.expansion import MAX_TOKEN, is_name
+from index.analysis.expansion import MAX_TOKEN_LENGTH, is_name
 from index.analysis.words import WORD, fold
 from index.conditions import (
     AllOf,
@@ -351,7 +351,7 @@ class _Lexer:
     ) -> HasPrefix | HasSimilarWord | None:
         """Return the words that a prefix or a similar word matches; None if the text is neither."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
-            return HasPrefix(field, fold(prefix)[:MAX_TOKEN], query_text)
+            return HasPrefix(field, fold(prefix)[:MAX_TOKEN_LENGTH], query_text)
         similar = _SIMILAR.fullmatch(text) if "~" in text else None
         if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
             return None

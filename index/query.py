@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, weigh
+from index.analysis import STOP_WORDS, TOKEN, expand, weigh_query_terms
 from index.analysis.words import normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
@@ -91,17 +91,17 @@ def parse_query(
         )
     operators = parse_operators(text, fields) or Operators(text)
     parts = _parse_words(operators)
-    terms = weigh(TOKEN.findall(parts.text))
+    terms = weigh_query_terms(TOKEN.findall(parts.text))
     condition, selects_all, notes = operators.condition, operators.is_boolean, operators.notes
     if condition is not None and not (selects_all or operators.expansions) and STOP_WORDS.issuperset(terms):
         if operators.can_select:
-            selects_all, terms = True, weigh(TOKEN.findall(operators.ranking_text))
+            selects_all, terms = True, weigh_query_terms(TOKEN.findall(operators.ranking_text))
         else:
             condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
-            parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+            parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
     elif not terms and parts.excluded and condition is None:
         # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
-        parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+        parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
     leaves = list(list_leaves(condition))
     distinct_phrases = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
     if len(distinct_phrases) > MAX_PHRASES:

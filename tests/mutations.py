@@ -364,7 +364,8 @@ MUTATIONS = (
     Mutation(
         "seal of artifacts",
         "index/artifacts/manifest.py",
-        "seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())",
+        "seal is not None and "
+        "hmac.compare_digest(seal.encode(), _compute_seal(metadata, manifest, key).encode())",
         "seal is not None",
         ("tests/index/artifacts",),
     ),

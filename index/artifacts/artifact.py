@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.artifacts.manifest import (
-    INDEX,
+    INDEX_FOLDER,
     ArtifactDamaged,
     ArtifactManifest,
     NotAnArtifact,
     check_files,
     is_sealed,
     missing_metadata_error,
-    read,
-    read_all,
+    read_all_manifests,
+    read_manifest,
     read_metadata_bytes,
 )
 from index.storage.location import METADATA_FILE, SCHEMA_VERSION
@@ -62,7 +62,7 @@ class Artifact:
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified.
 
-        A deleted file remains readable for a process that has it open.
+        A deleted file remains readable for a process that has opened it.
         """
         return all(stamp.is_unchanged() for stamp in self.stamps)
 
@@ -105,20 +105,20 @@ def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Se
     from index.segments.segment import Segment, file_name
     from index.segments.store import decode_pages, make_state
 
-    name = INDEX
+    name = INDEX_FOLDER
     parts: list[SegmentReader] = []
     try:
         for id, dead in manifest.parts:
-            name = f"{INDEX}/{file_name(id)}"
+            name = f"{INDEX_FOLDER}/{file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.at(name, "the manifest does not list it")
-            segment = Segment.load(folder / INDEX, id, FileStamp.of(folder / name))
+            segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
             parts.append(SegmentReader.of(segment, decode_pages(dead)))
         state = make_state(manifest.state)
     except (IndexDamaged, OSError) as error:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
     if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:
-        raise ArtifactDamaged.at(INDEX, "its segments differ from its manifest")
+        raise ArtifactDamaged.at(INDEX_FOLDER, "its segments differ from its manifest")
     return state, tuple(parts)
 
 
@@ -142,7 +142,7 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
     """
     data = read_metadata_bytes(folder)
     try:
-        manifest = read(folder, data)
+        manifest = read_manifest(folder, data)
     except WorkspaceError as error:
         return [error.message]
     problems: list[str] = []
@@ -165,7 +165,9 @@ def _stamp_metadata(folder: Path) -> FileStamp:
 
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
     metadata, problem = parse_served_metadata(data)
-    manifest = read(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+    manifest = (
+        read_manifest(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+    )
     stamps = check_files(folder, manifest)
     trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
     return Artifact(
@@ -178,15 +180,15 @@ def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
 
     A person may have edited it. The name of a manifest is the digest of its `metadata.json`. Without a
     manifest of this name, the one with the same figures is returned. Its checksum and those of its files are
-    verified, and the artifact is not trusted. Raises the errors of `read`.
+    verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
     """
     try:
-        return read(folder, data)
+        return read_manifest(folder, data)
     except NotAnArtifact:
         figures = (stats.indexed_at, stats.total_chunks)
         matches = [
             manifest
-            for manifest in read_all(folder)
+            for manifest in read_all_manifests(folder)
             if (manifest.state.get("indexed_at"), manifest.state.get("chunks")) == figures
         ]
         if len(matches) != 1:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.artifacts.artifact import Artifact, map_parts
-from index.artifacts.manifest import INDEX, ArtifactDamaged
+from index.artifacts.manifest import INDEX_FOLDER, ArtifactDamaged
 from index.cursors import StaleCursor
 from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
@@ -54,7 +54,7 @@ class FrozenIndex(SearchIndex):
             state, parts = map_parts(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(parts, state)
             if not self.artifact.is_untouched():
-                raise ArtifactDamaged.at(INDEX, "a file was changed after its checksum was verified")
+                raise ArtifactDamaged.at(INDEX_FOLDER, "a file was changed after its checksum was verified")
         return live
 
     def warm(self) -> None:
@@ -95,7 +95,7 @@ class FrozenIndex(SearchIndex):
         """Build the index if needed, and return the commit of the documents."""
         super().follow(self._report_to(progress))
         if not self.artifact.is_trusted:
-            _sweep(_cache_location(self.artifact))
+            _remove_old_caches(_find_cache_folder(self.artifact))
         return self._archive.commit
 
     def close(self) -> None:
@@ -140,10 +140,10 @@ class _ArtifactIndex(LiveIndex):
     def _list_folders(self, name: str) -> Iterator[Path]:
         if self._artifact.is_trusted:
             return
-        yield _cache_location(self._artifact) / name
+        yield _find_cache_folder(self._artifact) / name
 
 
-def _cache_location(artifact: Artifact) -> Path:
+def _find_cache_folder(artifact: Artifact) -> Path:
     """Return the cache folder of an artifact's index, named by the artifact's folder and tree."""
     from platformdirs import user_cache_path
 
@@ -152,9 +152,9 @@ def _cache_location(artifact: Artifact) -> Path:
     return cache / f"artifact-{folder_digest}" / artifact.manifest.tree
 
 
-def _sweep(current: Path) -> None:
+def _remove_old_caches(current: Path) -> None:
     """Remove the indexes of a folder's earlier artifacts, except the last, which others may still serve."""
     with suppress(OSError):
         os.utime(current)
-        others = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        remove_entries(others[_MAX_CACHED:])
+        folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        remove_entries(folders[_MAX_CACHED:])

@@ -17,7 +17,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, split_raw_tokens, strip_markup
+from index.analysis import (
+    HEADING_WEIGHT,
+    MAX_HEADING_ABOVE_LENGTH,
+    MAX_WEIGHT,
+    split_raw_tokens,
+    strip_markup,
+)
 from index.building.vocabulary import MAX_BYTES, Numbers, Vocabulary, get_shared_vocabulary
 from index.page import IndexedDocument
 from index.segments.arrays import encode, expand_ranges
@@ -138,7 +144,7 @@ class Batch:
     def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
         headings, above = self._headings, self._number_headings_above(page)
-        title = headings[page.title[:HEADING_ABOVE]]
+        title = headings[page.title[:MAX_HEADING_ABOVE_LENGTH]]
         for section in page.by_key:
             self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
@@ -190,13 +196,15 @@ class Batch:
         headings, sections = self._headings, page.sections
         numbers_by_position: list[tuple[int, ...]] = []
         # By parent: siblings have the same headings above them, and a section follows its parent.
-        numbers_by_parent: dict[int | None, tuple[int, ...]] = {None: (headings[page.title[:HEADING_ABOVE]],)}
+        numbers_by_parent: dict[int | None, tuple[int, ...]] = {
+            None: (headings[page.title[:MAX_HEADING_ABOVE_LENGTH]],)
+        }
         for section in sections:
             parent = section.parent
             if parent is not None and parent not in numbers_by_parent:
                 numbers_by_parent[parent] = (
                     *numbers_by_position[parent],
-                    headings[sections[parent].title[:HEADING_ABOVE]],
+                    headings[sections[parent].title[:MAX_HEADING_ABOVE_LENGTH]],
                 )
             numbers_by_position.append(() if section.is_preamble else numbers_by_parent[parent])
         return numbers_by_position

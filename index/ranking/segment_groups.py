@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import MAX_WEIGHT, title_terms
+from index.analysis import MAX_WEIGHT, extract_title_terms
 from index.ranking.bm25 import BONUS_SHARE, average_length, compute_weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
@@ -317,7 +317,7 @@ class Statistics:
 
         Only their ratio counts. If it is 0 or 1, no weights are needed.
         """
-        title = title_terms(self.parts[index].segment.title(number))
+        title = extract_title_terms(self.parts[index].segment.title(number))
         matched_terms = [term for term in title if term in terms]
         if not matched_terms or len(matched_terms) == len(title):
             return len(matched_terms), len(title)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import title_terms, weigh_section_terms
+from index.analysis import extract_title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.phrases import Phrases, find_required_terms, make_phrase_counter
@@ -148,7 +148,8 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
 
     def title_gain(item: Ranked) -> int:
         title = {
-            term: bm25.compute_weight(1, df[term], number) for term in title_terms(item.entry.page.title)
+            term: bm25.compute_weight(1, df[term], number)
+            for term in extract_title_terms(item.entry.page.title)
         }
         held = sum(weight for term, weight in title.items() if term in query.terms)
         return bm25.compute_title_gain(item.points, held, sum(title.values())) if held else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms
+from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms
 from index.analysis.words import stem
 from index.conditions import (
     AllOf,
@@ -87,7 +87,7 @@ def terms_of(entry: Entry, field: str) -> Mapping[str, int]:
     """Return the terms of a section's words, of its document's title, or of its own heading."""
     match field:
         case "title":
-            return count_heading_terms(entry.page.title[:HEADING_ABOVE])
+            return count_heading_terms(entry.page.title[:MAX_HEADING_ABOVE_LENGTH])
         case "heading":
             return count_heading_terms(entry.section.title)
         case _:

@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import TOKEN, expand, weigh
+from index.analysis import TOKEN, expand, weigh_query_terms
 from index.analysis.words import normalize
 from index.matches import Match, Matcher, Searchable, _find_terms
 from tests.example_counts import scale_examples
@@ -72,7 +72,7 @@ def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
     query=st.sampled_from(QUERIES) | st.text(max_size=20),
 )
 def test_matcher_equals_check_of_every_token(text: str, query: str) -> None:
-    terms = frozenset(weigh(TOKEN.findall(normalize(query))))
+    terms = frozenset(weigh_query_terms(TOKEN.findall(normalize(query))))
     assert matches(text, terms) == match_all_tokens(text, terms)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from index.analysis import (
     BREAK,
-    MAX_TOKEN,
+    MAX_TOKEN_LENGTH,
     MAX_WEIGHT,
     TOKEN,
     count_heading_terms,
@@ -19,7 +19,7 @@ from index.analysis import (
     expand,
     expand_raw,
     split_raw_tokens,
-    weigh,
+    weigh_query_terms,
     weigh_section_terms,
 )
 from index.analysis.words import normalize
@@ -158,9 +158,9 @@ def test_dashes_between_words_are_not_flags() -> None:
 
 
 def test_long_token_is_truncated_and_expanded_to_all_parts() -> None:
-    assert expand("f" * 1000) == ("f" * MAX_TOKEN,)
+    assert expand("f" * 1000) == ("f" * MAX_TOKEN_LENGTH,)
     whole, *parts = expand("/".join(f"part{i}" for i in range(100)))
-    assert len(whole) == MAX_TOKEN
+    assert len(whole) == MAX_TOKEN_LENGTH
     assert parts == [f"part{i}" for i in range(100)]
 
 
@@ -202,8 +202,8 @@ def test_texts_are_separated_by_one_break_each(texts: list[bytes]) -> None:
 @given(st.lists(PIECES).map("".join))
 def test_query_terms_are_subset_of_indexed_terms(text: str) -> None:
     indexed = count_heading_terms(text)
-    assert set(weigh(TOKEN.findall(normalize(text)))) <= set(indexed)
-    assert all(0 < len(part) <= MAX_TOKEN for part in indexed)
+    assert set(weigh_query_terms(TOKEN.findall(normalize(text)))) <= set(indexed)
+    assert all(0 < len(part) <= MAX_TOKEN_LENGTH for part in indexed)
     "".join(indexed).encode()
 
 

@@ -175,7 +175,7 @@ def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out
         "scope": {"values": ["anything"]},
     }
     data = json.dumps(metadata).encode()
-    manifests.write(out, data, manifests.read(out, file.read_bytes()))
+    manifests.write_manifest(out, data, manifests.read_manifest(out, file.read_bytes()))
     manifest.unlink()
     file.write_bytes(data)
     taxonomy = FrozenIndex(open_artifact(out)).metadata().taxonomy

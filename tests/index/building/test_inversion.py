@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms, weigh_section_terms
+from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms, weigh_section_terms
 from index.building import inversion
 from index.building.inversion import Inversion
 from index.building.vocabulary import get_shared_vocabulary
@@ -74,7 +74,7 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
         {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
         | {
             b"#title\0" + term.encode(): n
-            for term, n in count_heading_terms(page.title[:HEADING_ABOVE]).items()
+            for term, n in count_heading_terms(page.title[:MAX_HEADING_ABOVE_LENGTH]).items()
         }
         | {b"#heading\0" + term.encode(): n for term, n in count_heading_terms(section.title).items()}
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}

@@ -30,30 +30,30 @@ def fill(file: Path) -> None:
 
 
 def contents(store: LinkStore) -> object:
-    return store.read_state(), [store.linking([key]) for key in KEYS]
+    return store.read_state(), [store.find_linking([key]) for key in KEYS]
 
 
 def test_stored_rows_are_found_by_key(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
-        state, found = store.linking([16])
+        state, found = store.find_linking([16])
         assert state == ONE
         assert [item.path for item in found] == ["16.md", "4.md"]
-        assert len(store.linking([7])[1]) == len(ROWS)
+        assert len(store.find_linking([7])[1]) == len(ROWS)
 
 
 def test_rows_and_state_change_together(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
         store.apply(ONE, TWO, [ROWS[0]._replace(keys=frozenset({16}))], ["4.md", "never.md"])
-        assert [item.path for item in store.linking([16])[1]] == ["1.md", "16.md"]
+        assert [item.path for item in store.find_linking([16])[1]] == ["1.md", "16.md"]
         with pytest.raises(BaseMoved):
             store.apply(ONE, TWO, [], [])
         with pytest.raises(BaseMoved):
             store.replace(ONE, [], ONE)
     with closing(LinkStore(file)) as again:
         assert again.read_state() == TWO
-        assert [item.path for item in again.linking([16])[1]] == ["1.md", "16.md"]
+        assert [item.path for item in again.find_linking([16])[1]] == ["1.md", "16.md"]
 
 
 def test_failed_change_leaves_the_store_unchanged(file: Path) -> None:

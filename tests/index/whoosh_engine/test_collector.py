@@ -12,7 +12,7 @@ import pytest
 from whoosh import qparser, scoring
 from whoosh.searching import Searcher as WhooshSearcher
 
-from index.analysis import weigh
+from index.analysis import weigh_query_terms
 from index.analysis.words import TOKEN
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query, State
@@ -118,6 +118,6 @@ def test_no_search_works_without_whoosh() -> None:
 )
 def test_analyzer_gives_whoosh_the_terms_of_the_index(text: str) -> None:
     terms = [token.text for token in make_schema()["text"].analyzer(text)]
-    assert dict.fromkeys(terms) == dict.fromkeys(weigh(TOKEN.findall(text)))
+    assert dict.fromkeys(terms) == dict.fromkeys(weigh_query_terms(TOKEN.findall(text)))
     parsed = qparser.QueryParser("text", make_schema(), plugins=[], group=qparser.OrGroup).parse(text)
     assert {term for _, term in parsed.iter_all_terms()} == set(terms)

@@ -45,7 +45,8 @@ class Proxy:
     def cut(self, after: int | None, *, upward: bool = False, silent: bool = False) -> None:
         """Close new connections after so many bytes in total, to the client or `upward`.
 
-        None forwards everything. With `silent`, connections stay open, and no further byte is forwarded.
+        None forwards everything. With `without_sections`, connections stay open, and no further byte is
+        forwarded.
         """
         self._request({"after": after, "upward": upward, "silent": silent})
 
@@ -69,7 +70,7 @@ class Rule:
 
     after: int | None = None
     upward: bool = False
-    silent: bool = False
+    without_sections: bool = False
     passed: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
@@ -88,7 +89,7 @@ class Rule:
             sink.shutdown(socket.SHUT_WR)
 
     def _end(self, *ends: socket.socket) -> None:
-        if self.silent:
+        if self.without_sections:
             threading.Event().wait()
         for end in ends:
             with suppress(OSError):
