@@ -364,9 +364,9 @@ MUTATIONS = (
     Mutation(
         "seal of artifacts",
         "index/artifacts/manifest.py",
-        "seal is not None and "
-        "hmac.compare_digest(seal.encode(), _compute_seal(metadata, manifest, key).encode())",
-        "seal is not None",
+        "    return seal is not None and hmac.compare_digest(\n"
+        "        seal.encode(), _compute_seal(metadata, manifest, key).encode()\n    )\n",
+        "    return seal is not None\n",
         ("tests/index/artifacts",),
     ),
     Mutation(
