@@ -17,7 +17,7 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
-from tests.index.lists import move
+from tests.index.lists import move_branch
 from tests.repositories import Repo, signature
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import trees
@@ -85,7 +85,7 @@ class History:
         parents = () if alone else (tip,)
         commit = store.put_commit(tree, parents, signature(), signature(), f"{len(self.commits)}")
         self.commits.append(commit)
-        move(self._repo, commit)
+        move_branch(self._repo, commit)
         return commit
 
     def _changes(self) -> dict[str, bytes | None]:
@@ -229,7 +229,7 @@ def test_search_at_unrelated_history_equals_a_fresh_index(
     history.write(3)
     other = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
     empty = history.commit({"only.md": None})
-    move(repo, history.commits[3])
+    move_branch(repo, history.commits[3])
     assert list(answers(index, ref=other)) == fresh_answers(other)
     assert list(answers(index, ref=empty)) == fresh_answers(empty)
     assert list(answers(index, ref=first)) == fresh_answers(first)
@@ -242,7 +242,7 @@ def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: R
     newer = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
     (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer + "\n")
     assert first is not None
-    move(repo, first)
+    move_branch(repo, first)
     page = index.search("quagga", ref="ahead")
     assert (page.commit, page.is_stale, [hit.chunk_id for hit in page.hits]) == (
         newer,

@@ -20,7 +20,7 @@ from index.storage.keys import load_user_key
 from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.lists import home, index_folder
+from tests.index.lists import index_folder, location_folder
 from tests.index.storage.damage import put
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
@@ -52,7 +52,7 @@ def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo
 def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
-            patch.setattr(f"{module}.SCHEMA", SCHEMA_VERSION - 1)
+            patch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION - 1)
         earlier = open_index()
         assert ids(earlier, "retries")
         earlier.close()
@@ -211,9 +211,9 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
         for file in index_folder(repo).iterdir():
             file.unlink()
     elif harm == "no pointer":
-        (home(repo) / "current").unlink()
+        (location_folder(repo) / "current").unlink()
     elif harm == "torn pointer":
-        (home(repo) / "current").write_bytes((home(repo) / "current").read_bytes()[:20])
+        (location_folder(repo) / "current").write_bytes((location_folder(repo) / "current").read_bytes()[:20])
     elif harm == "lost commit":
         repo.commit({"new.md": "# Quagga\n"}, "soon lost")
         open_index().follow()
@@ -228,7 +228,7 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
     assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert ids(index, "quagga") == []
     assert not index.status().is_damaged
-    assert len([entry for entry in home(repo).iterdir() if entry.is_dir()]) == 1
+    assert len([entry for entry in location_folder(repo).iterdir() if entry.is_dir()]) == 1
 
 
 class _Marker:
@@ -272,10 +272,14 @@ def test_index_folder_and_key_are_private(
     index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path
 ) -> None:
     index.follow()
-    assert stat.S_IMODE(home(repo).stat().st_mode) == stat.S_IMODE(index_folder(repo).stat().st_mode) == 0o700
+    assert (
+        stat.S_IMODE(location_folder(repo).stat().st_mode)
+        == stat.S_IMODE(index_folder(repo).stat().st_mode)
+        == 0o700
+    )
     assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
     assert repo.status() == ""
-    home(repo).chmod(0o755)
+    location_folder(repo).chmod(0o755)
     index.close()
     assert ids(index, "jitter")
     assert index.status().folder.is_relative_to(tmp_path / "cache")  # type: ignore[union-attr]
@@ -299,7 +303,7 @@ def test_locked_index_serves_old_commit_as_stale(
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = index.follow()
-    with hold_lock(home(repo) / "lock", 0):
+    with hold_lock(location_folder(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
         assert (page.commit, page.is_stale) == (old, True)
@@ -365,8 +369,8 @@ def test_commit_pruned_while_serving_is_no_longer_searched(index: SearchIndex, r
 
 def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    (home(repo) / "0123456789abcdef").mkdir()
-    (home(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
+    (location_folder(repo) / "0123456789abcdef").mkdir()
+    (location_folder(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
     repo.commit({"notes/new.md": "# New\n"})
     assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
-    assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]
+    assert [entry for entry in location_folder(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]

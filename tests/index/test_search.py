@@ -46,7 +46,7 @@ def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "chunk_id"),
     [
         ("RateLimitError", "guides/limits.md#errors"),
         ("rate limit error", "guides/limits.md#errors"),
@@ -55,8 +55,8 @@ def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
         ("why not", "notes/plain.md#_preamble"),
     ],
 )
-def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, found: str) -> None:
-    assert found in ids(index.search(query))
+def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, chunk_id: str) -> None:
+    assert chunk_id in ids(index.search(query))
 
 
 @loop_over("query", ["zanzibar", "runbook", "*", "nowhere:backof~", "\0", "\ud800", "😀"])
@@ -168,10 +168,10 @@ def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
 
 def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
     search_digest, commit = compute_search_digest("errors", {}, None), repo.head()
-    same = write_cursor(
+    cursor_of_search = write_cursor(
         load_user_key(), generation=f"{SCHEMA_VERSION}:{commit}", search_digest=search_digest, offset=1
     )
-    assert same == index.search("errors", limit=1).next_cursor
+    assert cursor_of_search == index.search("errors", limit=1).next_cursor
     for values in (
         ["list", f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
         [f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
@@ -186,8 +186,8 @@ def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: 
         cursor = write_cursor(load_user_key(), generation=generation, search_digest=search_digest, offset=1)
         with pytest.raises(StaleCursor) as stale:
             index.search("errors", cursor=cursor)
-        its_commit = None if generation.endswith(":") else commit
-        assert stale.value.details == {"cursor_commit": its_commit, "commit": commit}
+        cursor_commit = None if generation.endswith(":") else commit
+        assert stale.value.details == {"cursor_commit": cursor_commit, "commit": commit}
 
 
 def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex, own_key: Path) -> None:

@@ -32,7 +32,7 @@ from index.artifacts.manifest import read_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
-from tests.index.lists import QUERIES, List
+from tests.index.lists import QUERIES, RankedIds
 from tests.index.storage.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
 from workspace.config.taxonomy import InvalidManifest
@@ -54,13 +54,13 @@ def build_from_commit(
     return build_artifact(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
-def answers(index: SearchIndex) -> Mapping[str, List]:
+def answers(index: SearchIndex) -> Mapping[str, RankedIds]:
     return {
         query: [(hit.chunk_id, hit.score) for hit in index.search(query, limit=50).hits] for query in QUERIES
     }
 
 
-def of(out: Path, key: bytes | None = KEY) -> Mapping[str, List]:
+def of(out: Path, key: bytes | None = KEY) -> Mapping[str, RankedIds]:
     index = FrozenIndex(open_artifact(out, key))
     try:
         return answers(index)

@@ -21,19 +21,19 @@ from index.building.builder import Builder, BuiltSegments, build_segments
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
-from tests.index.pages import page, segment
+from tests.index.pages import make_page, make_segment
 from tests.index.segments.test_merge import are_equal
-from tests.index.sources import Chatty, Failing, Lost, Numbered
+from tests.index.sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.loops import loop_over
 
-SOURCE = Numbered(300)
+SOURCE = NumberedSource(300)
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def is_complete(built: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
-    wanted = segment(found for found in pages if isinstance(found, IndexedDocument))
+    wanted = make_segment(found for found in pages if isinstance(found, IndexedDocument))
     lost = {found.path: found.blob for found in pages if isinstance(found, UnreadableDocument)}
     return built.unreadable == lost and are_equal(
         merge([SegmentReader.of(one) for one in built.segments]), wanted
@@ -51,7 +51,7 @@ def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> Non
     builder = Builder(tmp_path, limit=1)
     big = "word" * 300_000
     for number in range(3):
-        builder.add(page(f"{number}.md", f"# Page {number}\n\nmany {big}\n"))
+        builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {big}\n"))
         assert len(list(tmp_path.iterdir())) == number + 1
     made = builder.finish()
     assert [one.path(0) for one in made] == ["0.md", "1.md", "2.md"]
@@ -59,19 +59,19 @@ def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> Non
 
 def test_no_documents_give_no_segment(tmp_path: Path) -> None:
     assert build_segments([], tmp_path) == BuiltSegments((), {})
-    assert build_in_processes(Numbered(0), tmp_path, processes=2) == BuiltSegments((), {})
+    assert build_in_processes(NumberedSource(0), tmp_path, processes=2) == BuiltSegments((), {})
 
 
 @loop_over("paths", ["ba", "aa"])
 def test_documents_out_of_order_are_refused(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
-        build_segments(page(path, "# A\n") for path in paths)
+        build_segments(make_page(path, "# A\n") for path in paths)
 
 
 def test_garbage_collector_is_enabled_after_a_failure() -> None:
     def pages() -> Iterator[IndexedDocument]:
         assert not gc.isenabled()
-        yield page("a.md", "# A\n")
+        yield make_page("a.md", "# A\n")
         raise KeyError("lost")
 
     with pytest.raises(KeyError):
@@ -97,7 +97,7 @@ def test_parent_finishes_the_work_of_a_failed_child(
 ) -> None:
     if number == signal.SIGSTOP:
         monkeypatch.setattr("index.building.worker._RESULT_TIMEOUT_S", 3.0)
-    assert is_complete(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
+    assert is_complete(build_in_processes(FailingSource(300, signal=number), tmp_path, processes=2))
 
 
 def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch
 @pytest.mark.process
 def test_failure_in_parent_ends_child_processes(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
-        build_in_processes(Lost(300), tmp_path, processes=2)
+        build_in_processes(ParentFailingSource(300), tmp_path, processes=2)
     assert multiprocessing.active_children() == []
 
 
@@ -125,7 +125,7 @@ def test_child_process_builds_without_children(tmp_path: Path, monkeypatch: pyte
 def test_child_processes_write_nothing_to_standard_output(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert is_complete(build_in_processes(Chatty(300), tmp_path, processes=2))
+    assert is_complete(build_in_processes(PrintingSource(300), tmp_path, processes=2))
     assert capfd.readouterr() == ("", "")
 
 

@@ -22,13 +22,13 @@ from tests.index.pages import (
     PATTERNS,
     TERMS,
     WORDS,
-    Growing,
-    page,
+    GrowingIndex,
+    make_page,
+    open_section_reader,
     random_page,
     random_query,
-    section_reader,
 )
-from tests.index.plain import Entry, entries_of, rank
+from tests.index.plain import Entry, make_entries, rank
 from tests.loops import loop_over
 
 PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
@@ -86,7 +86,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
     chance = Random(seed)
-    index, cache = Growing(), ArrayCache(limit=100_000)
+    index, cache = GrowingIndex(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
     index.change(random_page(chance, path, chance.randrange(30)) for path in paths)
     for _ in range(6):
@@ -98,8 +98,8 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
         if chance.random() < 0.3:
             first = chance.randrange(len(index.parts))
             index.merge(slice(first, first + chance.randint(1, 3)))
-        statistics = Statistics(section_reader(index.parts), cache)
-        entries = [entries_of(page) for page in index.pages.values()]
+        statistics = Statistics(open_section_reader(index.parts), cache)
+        entries = [make_entries(page) for page in index.pages.values()]
         for _ in range(8):
             query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
             offset = chance.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
@@ -114,11 +114,11 @@ def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
     monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
     chance = Random(5)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(3):
         index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
-    statistics = Statistics(section_reader(index.parts))
-    entries = [entries_of(page) for page in index.pages.values()]
+    statistics = Statistics(open_section_reader(index.parts))
+    entries = [make_entries(page) for page in index.pages.values()]
     partial = set()
     for _ in range(150):
         query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
@@ -131,13 +131,13 @@ def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
 @pytest.mark.usefixtures("whole")
 @loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
 def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None:
-    index = Growing()
+    index = GrowingIndex()
     chance = Random(limit)
     names = [f"{number:03}.md" for number in range(150)]
     for start in range(5):
-        index.change(page(name, "wombat") for name in names[start::5])
+        index.change(make_page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
-    statistics = Statistics(section_reader(index.parts))
+    statistics = Statistics(open_section_reader(index.parts))
     found = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
     assert found.has_more == (limit < 120)
@@ -161,12 +161,12 @@ QUERIES = st.builds(
 def test_results_of_any_commits_equal_plain_engine(
     commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int
 ) -> None:
-    index = Growing()
+    index = GrowingIndex()
     for commit in commits:
         texts = {path: "".join(f"## {word}\n" for word in words or ()) for path, words in commit.items()}
-        index.change(page(path, text) for path, text in texts.items())
+        index.change(make_page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
-    entries = [entries_of(page) for page in index.pages.values()]
-    assert hits_of(index.pages, Statistics(section_reader(index.parts)), query, offset, limit) == expected(
-        entries, query, offset, limit
-    )
+    entries = [make_entries(page) for page in index.pages.values()]
+    assert hits_of(
+        index.pages, Statistics(open_section_reader(index.parts)), query, offset, limit
+    ) == expected(entries, query, offset, limit)

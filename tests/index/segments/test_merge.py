@@ -17,7 +17,7 @@ from index.segments.merge import (
     merge,
 )
 from index.segments.segment import Segment
-from tests.index.pages import Growing, page, random_page, segment
+from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
 from tests.loops import loop_over
 
 
@@ -32,21 +32,21 @@ def are_equal(one: Segment, other: Segment) -> bool:
 @loop_over("seed", range(12))
 def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     paths = [f"{chance.choice('abé')}/{number % 7}{chance.choice(('', '-x'))}.md" for number in range(20)]
     for _ in range(chance.randint(1, 8)):
         changed = chance.sample(sorted(set(paths)), 5)
         index.change((random_page(chance, path, chance.randrange(6)) for path in changed[:4]), changed[4:])
-    assert are_equal(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
     first = chance.randrange(len(index.parts))
     index.merge(slice(first, first + 2))
-    assert are_equal(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
 
 
 @loop_over("seed", range(6))
 def test_values_count_only_live_documents(seed: int) -> None:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(6):
         changed = [f"{number}.md" for number in range(8) if chance.random() < 0.5]
         index.change((random_page(chance, path, chance.randrange(4)) for path in changed[1:]), changed[:1])
@@ -61,7 +61,9 @@ def test_values_count_only_live_documents(seed: int) -> None:
 
 
 def test_merge_drops_terms_of_deleted_sections() -> None:
-    part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
+    part = SegmentReader.of(
+        make_segment([make_page("a.md", "# Zebra\n", tags=["t"]), make_page("b.md", "# Yak\n")])
+    )
     merged = merge([part.with_dead_pages([0])])
     assert merged.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged.pages == merged.size == 1
@@ -69,7 +71,13 @@ def test_merge_drops_terms_of_deleted_sections() -> None:
 
 def test_deleting_a_document_deletes_its_sections() -> None:
     part = SegmentReader.of(
-        segment([page("a.md", "# A\n\n## B\n"), page("b.md", ""), page("c.md", "# C\n\n## D\n\n## E\n")])
+        make_segment(
+            [
+                make_page("a.md", "# A\n\n## B\n"),
+                make_page("b.md", ""),
+                make_page("c.md", "# C\n\n## D\n\n## E\n"),
+            ]
+        )
     )
     assert (part.pages, part.size, part.dead.tolist()) == (3, 5, [])
     assert part.with_dead_pages([]) is part
@@ -135,7 +143,9 @@ def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -
 
 
 def test_compaction_drops_only_deleted_segments() -> None:
-    parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
+    parts = [
+        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")])) for number in range(3)
+    ]
     assert compact_parts(parts) == tuple(parts)
     assert compact_parts([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
     assert compact_parts([]) == ()
@@ -143,7 +153,7 @@ def test_compaction_drops_only_deleted_segments() -> None:
 
 def test_compaction_returns_one_segment_for_merged_ones() -> None:
     parts = [
-        SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")]))
+        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)
     ]
     [part] = compact_parts(parts)

@@ -14,7 +14,7 @@ from index.page import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
 from index.storage.manifest import FileStamp, IndexDamaged
-from tests.index.pages import PATHS, page, random_page, segment
+from tests.index.pages import PATHS, make_page, make_segment, random_page
 from tests.loops import loop_over
 
 NESTED = """# Title
@@ -48,21 +48,21 @@ def some_pages() -> list[IndexedDocument]:
     pages = [random_page(chance, path, chance.randrange(12)) for path in PATHS]
     return [
         *pages,
-        page("nested.md", NESTED, type="guide", tags=["b", "a"]),
-        page("nothing.md", ""),
-        page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
-        page("introduced.md", "Text before any heading.\n\n## Alone\n"),
-        page("late.md", "## Early\n\n# The title\n\n## Later\n"),
-        page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
-        page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
-        page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
-        page("\udcff.md", "# Odd\n"),
+        make_page("nested.md", NESTED, type="guide", tags=["b", "a"]),
+        make_page("nothing.md", ""),
+        make_page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
+        make_page("introduced.md", "Text before any heading.\n\n## Alone\n"),
+        make_page("late.md", "## Early\n\n# The title\n\n## Later\n"),
+        make_page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
+        make_page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
+        make_page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
+        make_page("\udcff.md", "# Odd\n"),
     ]
 
 
 @pytest.fixture(params=["memory", "file"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
-    found = segment(some_pages())
+    found = make_segment(some_pages())
     return found if request.param == "memory" else found.save(tmp_path)
 
 
@@ -159,13 +159,13 @@ def test_unknown_term_has_empty_posting_list(made: Segment, key: bytes) -> None:
 
 
 def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
-    made = segment([page("a.md", ""), page("b.md", "")]).save(tmp_path)
+    made = make_segment([make_page("a.md", ""), make_page("b.md", "")]).save(tmp_path)
     assert (made.size, made.pages, made.total) == (0, 2, 0)
     assert made.find("b.md") == 1
 
 
 def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
-    memory = segment(some_pages())
+    memory = make_segment(some_pages())
     saved = memory.save(tmp_path, durable=True)
     assert saved.id == memory.id
     assert memory.arrays.keys() == saved.arrays.keys()
@@ -183,9 +183,9 @@ def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
     assert not saved.is_untouched()
 
 
-@loop_over("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
+@loop_over("name", sorted(make_segment([make_page("a.md", "# A\n\n## B\n")]).arrays))
 def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
-    made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
+    made = make_segment([make_page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), make_page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):
             Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total}))

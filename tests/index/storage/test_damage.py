@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage.location import Location, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
-from tests.index.lists import home, index_folder, is_correct, orphans
+from tests.index.lists import index_folder, is_correct, list_orphans, location_folder
 from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -81,7 +81,7 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
         assert is_correct(index, repo)
         assert index_folder(repo) != old
         assert not index.status().is_damaged
-        assert orphans(repo) == []
+        assert list_orphans(repo) == []
 
 
 def change_last_byte(repo: Repo) -> None:
@@ -132,7 +132,7 @@ def test_manifest_of_another_folder_raises_index_damaged(
 def test_metadata_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
     index = open_index()
     index.follow()
-    file = home(repo) / "metadata.json"
+    file = location_folder(repo) / "metadata.json"
     whole, metadata = file.read_bytes(), index.metadata()
     assert read_metadata(file) == metadata is not None
     for size in range(len(whole)):
@@ -151,8 +151,8 @@ def test_metadata_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> N
 
 def test_pointer_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    pointer = home(repo) / "current"
-    whole, location = pointer.read_bytes(), Location(home(repo))
+    pointer = location_folder(repo) / "current"
+    whole, location = pointer.read_bytes(), Location(location_folder(repo))
     assert location.current() == index_folder(repo)
     for size in range(len(whole)):
         pointer.write_bytes(whole[:size])
@@ -164,9 +164,9 @@ def test_pointer_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> No
 
 def test_index_of_another_version_is_left_unchanged(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    version, _, rest = home(repo).name.partition("-")
-    newer = home(repo).with_name(f"{int(version) + 1}-{rest}")
-    shutil.copytree(home(repo), newer)
+    version, _, rest = location_folder(repo).name.partition("-")
+    newer = location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
+    shutil.copytree(location_folder(repo), newer)
     (newer / "current").write_text("not of this version")
     before = {file: file.read_bytes() for file in newer.rglob("*") if file.is_file()}
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -199,7 +199,7 @@ def test_random_damage_between_commits_gives_correct_results(open_index: Open, r
         repo.commit({f"notes/n{number % 4}.md": f"# New {number}\n\nA quagga and an okapi.\n"})
         assert is_correct(index if chance.random() < 0.5 else open_index(), repo)
         # An index that knows its metadata writes a missing file up to half a second later, with new figures.
-        ours = [home(repo) / name for name in ("current", "metadata.json")]
+        ours = [location_folder(repo) / name for name in ("current", "metadata.json")]
         file = chance.choice([*files(repo), *(file for file in ours if file.exists())])
         data = file.read_bytes()
         time.sleep(0.01)

@@ -16,14 +16,14 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.whoosh_engine.codec import make_key, split_term
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import Growing, page, random_page, segment
+from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
 
 
-def grow_index(seed: int) -> Growing:
+def grow_index(seed: int) -> GrowingIndex:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(4):
         changed = chance.sample(PATHS, 6)
         index.change((random_page(chance, path, chance.randrange(5)) for path in changed[:5]), changed[5:])
@@ -123,8 +123,8 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 
 
 def test_matcher_skips_and_starts_again() -> None:
-    pages = [page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
-    reader = reader_of(SegmentReader.of(segment(pages))).leaf_readers()
+    pages = [make_page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
+    reader = reader_of(SegmentReader.of(make_segment(pages))).leaf_readers()
     [(leaf, _)] = reader
     matcher = leaf.postings("text", "yak")
     assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
@@ -144,7 +144,7 @@ def test_matcher_skips_and_starts_again() -> None:
 
 
 def test_unknown_term_raises_term_not_found() -> None:
-    with reader_of(SegmentReader.of(segment([page("a.md", "# Yak\n")]))) as reader:
+    with reader_of(SegmentReader.of(make_segment([make_page("a.md", "# Yak\n")]))) as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
         assert ("path", "yak") not in reader

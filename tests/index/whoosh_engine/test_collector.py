@@ -23,12 +23,12 @@ from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
-from tests.index.pages import PATHS, Growing, random_page, random_query
+from tests.index.pages import PATHS, GrowingIndex, random_page, random_query
 from tests.index.test_follow import Open
 
 
 def make_index(chance: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument]]:
-    index = Growing()
+    index = GrowingIndex()
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(4):
         changed = chance.sample(paths, 8)
