@@ -150,17 +150,17 @@ def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
 @pytest.fixture
 def fresh_answers(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
     """Return a function that builds a fresh index of a commit in its own folder, and returns its answers."""
-    known: dict[str, list[object]] = {}
+    answers_by_commit: dict[str, list[object]] = {}
 
     def answers_at(commit: str) -> list[object]:
-        if commit not in known:
+        if commit not in answers_by_commit:
             (repo.path / ".git" / "refs" / "heads" / "afresh").write_text(commit + "\n")
             folder = tmp_path / f"afresh-{commit}"
             folder.mkdir(0o700)
             index = SearchIndex(Workspace.open(repo.path, branch="afresh", read_only=True), location=folder)
-            known[commit] = list(answers(index))
+            answers_by_commit[commit] = list(answers(index))
             index.close()
-        return known[commit]
+        return answers_by_commit[commit]
 
     return answers_at
 
@@ -227,10 +227,10 @@ def test_search_at_unrelated_history_equals_a_fresh_index(
     first = repo.head()
     history = History(repo, 5)
     history.write(3)
-    other = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
+    unrelated = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
     empty = history.commit({"only.md": None})
     move_branch(repo, history.commits[3])
-    assert list(answers(index, ref=other)) == fresh_answers(other)
+    assert list(answers(index, ref=unrelated)) == fresh_answers(unrelated)
     assert list(answers(index, ref=empty)) == fresh_answers(empty)
     assert list(answers(index, ref=first)) == fresh_answers(first)
     assert index.search("okapi").commit == history.commits[3]
@@ -385,10 +385,10 @@ def test_search_at_ref_survives_replacement_of_the_index(
     old = repo.head()
     repo.commit({"new.md": "# New\n\nerrors\n"})
     page = index.search("errors", ref=old)
-    other = open_index()
-    other.rebuild()
+    other_index = open_index()
+    other_index.rebuild()
     repo.commit({"newer.md": "# Newer\n\nerrors\n"})
-    other.rebuild()
+    other_index.rebuild()
     assert index.search("errors", ref=old) == page
     index.follow()
     assert index.search("errors", ref=old) == page

@@ -110,20 +110,23 @@ def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
 def test_existing_index_is_opened_and_not_rebuilt(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = index_folder(repo)
-    other = open_index()
-    assert ids(other, "jitter")
+    reopened = open_index()
+    assert ids(reopened, "jitter")
     assert index_folder(repo) == folder
 
 
 def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
-    one, two = open_index(), open_index()
+    first_server, second_server = open_index(), open_index()
     for number in range(8):
         repo.commit({"new.md": f"# New\n\n## Quagga{number}\n"})
-        first, other = (one, two) if number % 2 else (two, one)
-        assert ids(first, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(other, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(other, f"quagga{number - 1}") == []
-    assert (one.status().segments, one.status().is_damaged) == (two.status().segments, False)
+        writer, reader = (first_server, second_server) if number % 2 else (second_server, first_server)
+        assert ids(writer, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(reader, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(reader, f"quagga{number - 1}") == []
+    assert (first_server.status().segments, first_server.status().is_damaged) == (
+        second_server.status().segments,
+        False,
+    )
 
 
 @pytest.mark.process
@@ -150,10 +153,10 @@ def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, 
 
 def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, repo: Repo) -> None:
     failures: list[BaseException] = []
-    done = threading.Event()
+    stop = threading.Event()
 
     def search() -> None:
-        while not done.is_set():
+        while not stop.is_set():
             try:
                 assert index.search("jitter retries errors").hits
             except BaseException as error:
@@ -165,7 +168,7 @@ def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, re
         thread.start()
     for number in range(10):
         repo.commit({"new.md": f"# New {number}\n"})
-    done.set()
+    stop.set()
     for thread in threads:
         thread.join()
     assert failures == []
@@ -331,10 +334,13 @@ def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
 
 
 def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> None:
-    other = linked(repo, tmp_path / "linked", "Side/Line")
-    other.commit({"side.md": "# Quagga\n"})
-    here, there = SearchIndex(Workspace.open(repo.path)), SearchIndex(Workspace.open(other.path))
-    assert (ids(here, "quagga"), ids(there, "quagga")) == ([], ["side.md#_preamble"])
+    linked_repo = linked(repo, tmp_path / "linked", "Side/Line")
+    linked_repo.commit({"side.md": "# Quagga\n"})
+    main_index, linked_index = (
+        SearchIndex(Workspace.open(repo.path)),
+        SearchIndex(Workspace.open(linked_repo.path)),
+    )
+    assert (ids(main_index, "quagga"), ids(linked_index, "quagga")) == ([], ["side.md#_preamble"])
     assert len(list((repo.path / ".git" / "docyard" / "index").iterdir())) == 2
 
 

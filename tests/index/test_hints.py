@@ -205,15 +205,15 @@ def test_words_reported_as_missing_have_no_hits(
 
 
 def test_most_words_with_one_typo_are_corrected(index: SearchIndex) -> None:
-    chance, found = random.Random(1), 0
+    chance, corrected_count = random.Random(1), 0
     words = sorted(
         {word for text in GUIDES.values() for word in text.split() if word.isalpha() and len(word) > 6}
     )
     for word in words:
         place = chance.randrange(2, len(word))
         hint = index.search(word[:place] + word[place + 1 :]).hint
-        found += hint is None or word in hint.suggested_queries
-    assert found >= 0.9 * len(words)
+        corrected_count += hint is None or word in hint.suggested_queries
+    assert corrected_count >= 0.9 * len(words)
 
 
 class Restless:

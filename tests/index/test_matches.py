@@ -59,11 +59,11 @@ def matches(text: str, terms: frozenset[str]) -> list[Match]:
 
 
 def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
-    found = [
+    all_matches = [
         (token.start(), frozenset(term for term in expand(token[0]) if term in terms))
         for token in TOKEN.finditer(text)
     ]
-    return [match for match in found if match[1]]
+    return [match for match in all_matches if match[1]]
 
 
 @settings(max_examples=scale_examples(150), deadline=None)
@@ -99,10 +99,10 @@ def test_matcher_is_reusable_for_another_text() -> None:
 def test_long_word_is_matched_by_tokens_and_not_cached() -> None:
     text = "é " + "没有空格。" * 100 + "检索引擎。" * 2 + "a/" * 200 + "," + "-" * 200 + "retry"
     terms = frozenset({"检索", "retri"})
-    remembered = _find_terms.cache_info().currsize
-    places, held = Matcher(terms).find_words(Searchable(text))
-    assert [*zip(places, held, strict=True)] == match_all_tokens(text, terms)
-    assert _find_terms.cache_info().currsize == remembered
+    cache_size = _find_terms.cache_info().currsize
+    offsets, terms_of_words = Matcher(terms).find_words(Searchable(text))
+    assert [*zip(offsets, terms_of_words, strict=True)] == match_all_tokens(text, terms)
+    assert _find_terms.cache_info().currsize == cache_size
 
 
 def test_long_word_takes_linear_time() -> None:

@@ -94,7 +94,9 @@ def in_field(field: str, text: str) -> str:
 def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(":") for line in case.fences["meaning"].splitlines()]
-    expected = {kind: [rest.strip() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
+    expected = {
+        kind: [rest.strip() for line_kind, _, rest in lines if line_kind == kind] for kind, _, _ in lines
+    }
     words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
     if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
@@ -260,10 +262,10 @@ def test_repeated_parts_count_once() -> None:
 
 @given(UNMARKED.filter(str.strip))
 def test_query_terms_equal_terms_of_the_same_text(text: str) -> None:
-    known = count_heading_terms(text)
+    term_counts = count_heading_terms(text)
     query = parse_query(text)
-    assert set(query.terms) == ({term for term in known if term not in STOP_WORDS} or set(known))
-    assert all(weight >= known[term] for term, weight in query.terms.items())
+    assert set(query.terms) == ({term for term in term_counts if term not in STOP_WORDS} or set(term_counts))
+    assert all(weight >= term_counts[term] for term, weight in query.terms.items())
 
 
 @given(UNMARKED.filter(str.strip))
@@ -272,11 +274,11 @@ def test_quotes_do_not_change_terms(text: str) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5), st.lists(NAMES, max_size=5))
-def test_dash_excludes_the_whole_word_only(wanted: list[str], unwanted: list[str]) -> None:
-    query = parse_query(" ".join([*wanted, *(f"-{word}" for word in unwanted)]))
+def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[str]) -> None:
+    query = parse_query(" ".join([*included, *(f"-{word}" for word in excluded)]))
     if query.excluded:
-        assert query.terms == parse_query(" ".join(wanted)).terms
-    assert set(query.excluded) == {expand(word)[0] for word in unwanted} - STOP_WORDS
+        assert query.terms == parse_query(" ".join(included)).terms
+    assert set(query.excluded) == {expand(word)[0] for word in excluded} - STOP_WORDS
 
 
 @loop_over(
@@ -320,33 +322,35 @@ SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encod
 def rows_after(heading: str) -> list[tuple[str, str]]:
     """Return the rows of the table with this first line of docs/search.md."""
     table = SEARCH_PAGE.partition(heading)[2].partition("\n\n")[0]
-    found = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
-    assert found
-    return found
+    rows = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
+    assert rows
+    return rows
 
 
-def is_satisfied(condition: Condition, true: frozenset[Leaf]) -> bool:
+def is_satisfied(condition: Condition, true_leaves: frozenset[Leaf]) -> bool:
     match condition:
         case AllOf(parts):
-            return all(is_satisfied(part, true) for part in parts)
+            return all(is_satisfied(part, true_leaves) for part in parts)
         case AnyOf(parts):
-            return any(is_satisfied(part, true) for part in parts)
+            return any(is_satisfied(part, true_leaves) for part in parts)
         case Negation(part):
-            return not is_satisfied(part, true)
+            return not is_satisfied(part, true_leaves)
         case leaf:
-            return leaf in true
+            return leaf in true_leaves
 
 
 @loop_over(("query", "meaning"), rows_after("| query | the same as |"))
 def test_expressions_documented_as_equal_select_the_same(query: str, meaning: str) -> None:
-    one, other = (parse_query(text, fields=FIELDS) for text in (query, meaning.strip("`")))
-    assert one.condition is not None
-    assert other.condition is not None
-    leaves = set(list_leaves(one.condition))
-    assert leaves == set(list_leaves(other.condition))
+    parsed_query, equal_query = (parse_query(text, fields=FIELDS) for text in (query, meaning.strip("`")))
+    assert parsed_query.condition is not None
+    assert equal_query.condition is not None
+    leaves = set(list_leaves(parsed_query.condition))
+    assert leaves == set(list_leaves(equal_query.condition))
     for count in range(len(leaves) + 1):
-        for true in map(frozenset, combinations(leaves, count)):
-            assert is_satisfied(one.condition, true) == is_satisfied(other.condition, true)
+        for true_leaves in map(frozenset, combinations(leaves, count)):
+            assert is_satisfied(parsed_query.condition, true_leaves) == is_satisfied(
+                equal_query.condition, true_leaves
+            )
 
 
 @loop_over(("query", "note"), rows_after("| query | note |"))

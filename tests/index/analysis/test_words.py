@@ -183,9 +183,9 @@ def test_section_weights_include_text_heading_and_parent_headings() -> None:
 def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
-    found = Counter(term for raw in raws for term in expand_raw(raw))
+    term_counts = Counter(term for raw in raws for term in expand_raw(raw))
     plain = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    assert found == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
+    assert term_counts == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))

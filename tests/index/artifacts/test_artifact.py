@@ -61,15 +61,15 @@ def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: byte
     assert passage.moved is not None
 
 
-@pytest.mark.parametrize("given", [None, bytes(KEY_BYTES)])
+@pytest.mark.parametrize("reader_key", [None, bytes(KEY_BYTES)])
 def test_artifact_without_our_seal_is_indexed_from_documents(
-    artifact: Path, given: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+    artifact: Path, reader_key: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact that is not ours was opened")
 
     monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
-    opened = open_artifact(artifact, given)
+    opened = open_artifact(artifact, reader_key)
     assert not opened.is_trusted
     assert lists(FrozenIndex(opened)) == lists(index)
 
@@ -113,18 +113,18 @@ def test_artifact_of_another_schema_is_not_trusted(
 
 @pytest.mark.parametrize("has_key", [True, False])
 def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: bytes, has_key: bool) -> None:
-    given = key if has_key else None
+    reader_key = key if has_key else None
     for file in files(artifact):
         data = file.read_bytes()
         for rest in (data[: len(data) // 2], data[:-1], b""):
             put(file, rest)
             with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
-                open_artifact(artifact, given)
+                open_artifact(artifact, reader_key)
             if file.parent != artifact:
                 assert caught.value.details["file"] == file.relative_to(artifact).as_posix()
         file.unlink()
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
-            open_artifact(artifact, given)
+            open_artifact(artifact, reader_key)
         put(file, data)
     assert open_artifact(artifact, key).is_trusted
 
@@ -144,8 +144,8 @@ def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, 
 
     for name in ("_MAIN_0.toc", "_MAIN_1.toc", "1.manifest", "current"):
         (artifact / "index" / name).write_bytes(pickle.dumps(Bomb()))
-    for given in (key, None):
-        FrozenIndex(open_artifact(artifact, given)).search("retries")
+    for reader_key in (key, None):
+        FrozenIndex(open_artifact(artifact, reader_key)).search("retries")
     assert not marker.exists()
 
 

@@ -95,24 +95,24 @@ def test_artifact_answers_like_the_repository(repo: Repo, out: Path, index: Sear
 
 
 def test_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
+    first, second = tmp_path / "one", tmp_path / "two"
     trees = {
-        build_from_commit(repo, place, description="Guides", taxonomy={"area": None}).tree
-        for place in (one, two)
+        build_from_commit(repo, folder, description="Guides", taxonomy={"area": None}).tree
+        for folder in (first, second)
     }
     assert len(trees) == 1
-    assert facts(one) == facts(two)
-    assert of(one) == of(two)
+    assert facts(first) == facts(second)
+    assert of(first) == of(second)
 
 
 def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
-    one = build_from_commit(repo, tmp_path / "one")
-    two = build_artifact(read_folder_contents(copy, ContentFilter()), tmp_path / "two", key=KEY)
-    assert one.tree == two.tree
+    from_commit = build_from_commit(repo, tmp_path / "one")
+    from_folder = build_artifact(read_folder_contents(copy, ContentFilter()), tmp_path / "two", key=KEY)
+    assert from_commit.tree == from_folder.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
-    assert two.metadata.stats.source_commit is None
+    assert from_folder.metadata.stats.source_commit is None
 
 
 def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -> None:
@@ -243,9 +243,9 @@ def test_declared_keys_have_values_and_descriptions(repo: Repo, out: Path) -> No
 def test_keys_with_too_many_values_are_reported(repo: Repo, out: Path) -> None:
     values = {f"v/{number}.md": f"---\narea: v{number}\n---\n# V\n" for number in range(513)}
     repo.commit(values)
-    found = build_from_commit(repo, out, taxonomy={"area": None})
-    assert found.unlisted == ("area",)
-    assert found.metadata.taxonomy["area"].values == ()
+    build = build_from_commit(repo, out, taxonomy={"area": None})
+    assert build.unlisted == ("area",)
+    assert build.metadata.taxonomy["area"].values == ()
 
 
 def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> None:
@@ -298,7 +298,7 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
     for thread in threads:
         thread.join()
     assert len(ended) == 6
-    assert any(isinstance(one, ArtifactBuild) for one in ended)
+    assert any(isinstance(outcome, ArtifactBuild) for outcome in ended)
     assert open_artifact(out, KEY).is_trusted
     assert not (out / LOCK_FILE).exists()
 
@@ -311,17 +311,28 @@ def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path
     (notes / "mine.txt").write_text("Mine.")
     file = tmp_path / "file"
     file.write_text("A file.")
-    moved = tmp_path / "live"
-    shutil.copytree(live, moved)
-    alike = tmp_path / "alike"
+    copied = tmp_path / "live"
+    shutil.copytree(live, copied)
+    similar = tmp_path / "alike"
     for name in ("index/page.html", "objects/pack/mine.pack"):
-        (alike / name).parent.mkdir(parents=True, exist_ok=True)
-        (alike / name).write_text("Mine.")
-    for place in (notes, alike, file, live, moved, repo.path, repo.path / ".git" / "out", repo.path / ".git"):
-        before = files(place) if place.is_dir() else place.read_bytes() if place.exists() else None
+        (similar / name).parent.mkdir(parents=True, exist_ok=True)
+        (similar / name).write_text("Mine.")
+    for folder in (
+        notes,
+        similar,
+        file,
+        live,
+        copied,
+        repo.path,
+        repo.path / ".git" / "out",
+        repo.path / ".git",
+    ):
+        before = files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None
         with pytest.raises(OutOccupied):
-            build_from_commit(repo, place)
-        assert before == (files(place) if place.is_dir() else place.read_bytes() if place.exists() else None)
+            build_from_commit(repo, folder)
+        assert before == (
+            files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None
+        )
 
 
 def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Path) -> None:
@@ -351,9 +362,9 @@ def test_build_stopped_at_any_step_leaves_a_whole_artifact(
             build_from_commit(repo, trial)
 
         code = run(work)
-        found = of(trial)
-        assert found in (old, of(new)), step
-        outcomes.add(found == old)
+        current = of(trial)
+        assert current in (old, of(new)), step
+        outcomes.add(current == old)
         assert build_from_commit(repo, trial).tree == open_artifact(new, KEY).manifest.tree
         assert of(trial) == of(new)
         if code == 0:

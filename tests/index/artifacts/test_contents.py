@@ -70,9 +70,9 @@ def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -
 
 def test_uncommitted_changes_are_not_included(repo: Repo) -> None:
     repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
-    found = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    assert found.read("docs/guide.md") == b"# Guide\n"
-    assert "docs/new.md" not in found.documents
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    assert contents.read("docs/guide.md") == b"# Guide\n"
+    assert "docs/new.md" not in contents.documents
 
 
 def test_older_commit_is_read_unchanged(repo: Repo) -> None:
@@ -103,8 +103,8 @@ def test_selection_limits_documents(repo: Repo, choice: ContentFilter, expected:
 
 
 def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
-    found = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
-    assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
+    assert list(contents.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
 def test_moved_documents_are_listed(repo: Repo) -> None:
@@ -155,17 +155,17 @@ def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
 def test_unportable_file_name_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
-    found = read_folder_contents(folder, ContentFilter())
-    assert name not in found.documents
-    assert "README.md" in found.documents
-    assert found.left_out == (escape_path(name),)
+    contents = read_folder_contents(folder, ContentFilter())
+    assert name not in contents.documents
+    assert "README.md" in contents.documents
+    assert contents.left_out == (escape_path(name),)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
-    found = read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter())
-    assert found.left_out == ("docs/line\\nbreak.md",)
+    contents = read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter())
+    assert contents.left_out == ("docs/line\\nbreak.md",)
     assert read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).left_out == ()
 
 
@@ -189,20 +189,20 @@ def test_left_out_document_is_reported(tmp_path: Path) -> None:
 
 
 def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:
-    found = read_folder_contents(written(tmp_path / "site"), ContentFilter())
+    contents = read_folder_contents(written(tmp_path / "site"), ContentFilter())
     (tmp_path / "site" / "README.md").unlink()
     with pytest.raises(UnreadableFolder) as caught:
-        found.read("README.md")
+        contents.read("README.md")
     assert caught.value.details["path"] == "README.md"
     assert str(tmp_path) not in caught.value.message
 
 
 def test_missing_object_error_names_its_document(repo: Repo) -> None:
-    found = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    blob = found.documents["docs/guide.md"]
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    blob = contents.documents["docs/guide.md"]
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository, match=r"docs/guide\.md"):
-        found.read("docs/guide.md")
+        contents.read("docs/guide.md")
 
 
 def test_folder_named_like_settings_file_is_ignored(tmp_path: Path) -> None:

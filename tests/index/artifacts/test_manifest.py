@@ -66,11 +66,11 @@ def test_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
 
 
 def test_manifest_under_another_name_is_refused(tmp_path: Path) -> None:
-    other = METADATA + b"\n"
+    other_metadata = METADATA + b"\n"
     name = manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
-    (tmp_path / name).rename(tmp_path / manifests.make_manifest_name(other))
+    (tmp_path / name).rename(tmp_path / manifests.make_manifest_name(other_metadata))
     with pytest.raises(ArtifactDamaged):
-        manifests.read_manifest(tmp_path, other)
+        manifests.read_manifest(tmp_path, other_metadata)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

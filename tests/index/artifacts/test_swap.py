@@ -31,7 +31,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
+def search_ids(index: FrozenIndex, query: str = "zebra") -> list[str]:
     return [hit.chunk_id for hit in index.search(query).hits]
 
 
@@ -39,11 +39,11 @@ def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
 def test_next_call_uses_the_new_artifact(artifact: Path, build_out: Build, key: bytes, has_key: bool) -> None:
     served = Artifacts(artifact, key if has_key else None)
     old = served.current()
-    assert found(old) == []
+    assert search_ids(old) == []
     commit = build_out(NEWER)
     wait_for(lambda: served.current() is not old)
     new = served.current()
-    assert found(new) == ["notes/plain.md#_preamble"]
+    assert search_ids(new) == ["notes/plain.md#_preamble"]
     assert new.search("zebra").commit == new.workspace.snapshot().commit == commit
     assert "zebra" in new.get("notes/plain.md").text()
 
@@ -55,7 +55,7 @@ def test_running_call_reads_its_artifact_to_the_end(artifact: Path, build_out: B
     wait_for(lambda: served.current() is not served_index)
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
-    assert found(served_index) == []
+    assert search_ids(served_index) == []
     assert "Nothing of note." in served_index.get("notes/plain.md").text()
 
 
@@ -117,7 +117,7 @@ def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None
     served = Artifacts(artifact, key)
     assert served.current().has_open_files
     shutil.rmtree(artifact)
-    assert found(served.current(), "jitter")
+    assert search_ids(served.current(), "jitter")
     assert served.current().get("guides/retries.md").text()
 
 
@@ -134,13 +134,13 @@ def test_changed_symlink_swaps_the_artifact(
     link.symlink_to(releases[0])
     served = Artifacts(link, key)
     old = served.current()
-    assert found(old) == []
+    assert search_ids(old) == []
     for release, name in zip(releases[1:], ("second", "second"), strict=True):
         draft.symlink_to(release)
         draft.replace(link)
         wait_for(lambda: served.current() is not old)
         assert served.current().artifact.folder.name == name
-        assert found(served.current())
+        assert search_ids(served.current())
     shutil.rmtree(releases[0])
     assert old.get("notes/plain.md").text()
 
@@ -189,7 +189,7 @@ def test_concurrent_readers_see_one_artifact_per_call(artifact: Path, build_out:
         except Exception as error:  # a thread's error would be lost
             wrong.append(repr(error))
 
-    readers = [threading.Thread(target=read, args=(given,)) for given in (key, key, None)]
+    readers = [threading.Thread(target=read, args=(reader_key,)) for reader_key in (key, key, None)]
     for reader in readers:
         reader.start()
     for number in range(12):

@@ -33,10 +33,10 @@ ROOT = Path(__file__).resolve().parents[3]
 def is_complete(built: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
-    wanted = make_segment(found for found in pages if isinstance(found, IndexedDocument))
-    lost = {found.path: found.blob for found in pages if isinstance(found, UnreadableDocument)}
-    return built.unreadable == lost and are_equal(
-        merge([SegmentReader.of(one) for one in built.segments]), wanted
+    expected = make_segment(page for page in pages if isinstance(page, IndexedDocument))
+    unreadable = {page.path: page.blob for page in pages if isinstance(page, UnreadableDocument)}
+    return built.unreadable == unreadable and are_equal(
+        merge([SegmentReader.of(segment) for segment in built.segments]), expected
     )
 
 
@@ -49,12 +49,12 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     builder = Builder(tmp_path, limit=1)
-    big = "word" * 300_000
+    long_word = "word" * 300_000
     for number in range(3):
-        builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {big}\n"))
+        builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))
         assert len(list(tmp_path.iterdir())) == number + 1
-    made = builder.finish()
-    assert [one.path(0) for one in made] == ["0.md", "1.md", "2.md"]
+    segments = builder.finish()
+    assert [segment.path(0) for segment in segments] == ["0.md", "1.md", "2.md"]
 
 
 def test_no_documents_give_no_segment(tmp_path: Path) -> None:
@@ -82,11 +82,13 @@ def test_garbage_collector_is_enabled_after_a_failure() -> None:
 @pytest.mark.process
 def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     reports: list[tuple[int, int, str]] = []
-    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *found: reports.append(found))
+    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *report: reports.append(report))
     assert is_complete(built)
-    assert {f"MAIN_{one.id}.flat" for one in built.segments} == {file.name for file in tmp_path.iterdir()}
-    assert all(one.is_untouched() and one.checksum for one in built.segments)
-    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+    assert {f"MAIN_{segment.id}.flat" for segment in built.segments} == {
+        file.name for file in tmp_path.iterdir()
+    }
+    assert all(segment.is_untouched() and segment.checksum for segment in built.segments)
+    assert [finished for finished, _, _ in reports] == sorted(finished for finished, _, _ in reports)
     assert reports[-1] == (300, 300, "Indexing documents")
 
 
@@ -137,10 +139,10 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         # A background job of a shell ignores Ctrl-C, and so would this process.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
-        "from tests.index.sources import Endless\n"
+        "from tests.index.sources import EndlessSource\n"
         "from index.building.build import build_in_processes\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "build_in_processes(Endless(300, folder=folder), folder / 'index', processes=2)"
+        "build_in_processes(EndlessSource(300, folder=folder), folder / 'index', processes=2)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True

@@ -53,9 +53,9 @@ PAGES = st.lists(st.builds(page_of, TEXTS, FACETS, DATES), max_size=6)
 def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
     """Return the weight of each key in each section."""
     sections: list[dict[bytes, int]] = [{} for _ in inverted.lengths]
-    for place, key in enumerate(inverted.terms):
-        found = slice(inverted.starts[place], inverted.starts[place + 1])
-        for number, weight in zip(inverted.ids[found], inverted.weights[found], strict=True):
+    for position, key in enumerate(inverted.terms):
+        posting_range = slice(inverted.starts[position], inverted.starts[position + 1])
+        for number, weight in zip(inverted.ids[posting_range], inverted.weights[posting_range], strict=True):
             assert key not in sections[number]
             sections[number][key] = int(weight)
     return sections
@@ -86,21 +86,21 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
 
 @given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
 def test_posting_lists_equal_section_weights_for_any_batch_size(
-    pages: list[IndexedDocument], size: int, limit: int, at_once: int
+    pages: list[IndexedDocument], batch_size: int, limit: int, portion_size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inversion, "MAX_PORTION_SIZE", at_once)
-        made = Inversion(size, limit)
+        patch.setattr(inversion, "MAX_PORTION_SIZE", portion_size)
+        builder = Inversion(batch_size, limit)
         for page in pages:
-            made.add(page)
-        inverted = made.finish()
+            builder.add(page)
+        inverted = builder.finish()
     assert weights_of(inverted) == expected(pages)
     assert inverted.lengths.tolist() == [
         sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)
     ]
     assert inverted.terms == sorted(set(inverted.terms))
     assert inverted.starts[0] == 0
-    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == made.postings
+    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == builder.postings
     assert (np.diff(inverted.starts) > 0).all()
     for start, end in zip(inverted.starts, inverted.starts[1:], strict=False):
         assert (np.diff(inverted.ids[start:end].astype(np.int64)) > 0).all()
@@ -115,13 +115,13 @@ def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDoc
 
 
 def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
-    known = get_shared_vocabulary().size
+    size_before = get_shared_vocabulary().size
     inversion = Inversion(batch=1)
     inversion.add(page_of("first of all"))
-    first = get_shared_vocabulary().size
+    size_after_first_batch = get_shared_vocabulary().size
     inversion.add(page_of("second to none"))
     inversion.finish()
-    assert known <= get_shared_vocabulary().size == first
+    assert size_before <= get_shared_vocabulary().size == size_after_first_batch
 
 
 def test_no_documents_give_empty_posting_lists() -> None:

@@ -36,8 +36,8 @@ def live(parts: Iterable[SegmentReader]) -> list[str]:
 
 def test_document_with_same_path_blob_and_manifests_is_reused() -> None:
     part = SegmentReader.of(make_segment(PAGES.values()))
-    wanted = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
-    reused = reuse_pages(wanted, nothing, [CachedParts([part], nothing)])
+    required = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    reused = reuse_pages(required, nothing, [CachedParts([part], nothing)])
     assert live(reused.parts) == ["a.md"]
     assert reused.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
@@ -62,21 +62,21 @@ def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pyte
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
     pages = [make_page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = SegmentReader.of(make_segment(pages))
-    few = {one.path: one.blob for one in pages[:4]}
+    few = {page.path: page.blob for page in pages[:4]}
     assert reuse_pages(few, nothing, [CachedParts([part], nothing)]) == ((), few)
-    more = {one.path: one.blob for one in pages[:5]}
+    more = {page.path: page.blob for page in pages[:5]}
     assert live(reuse_pages(more, nothing, [CachedParts([part], nothing)]).parts) == sorted(more)
 
 
 def test_small_segments_are_merged_without_deleted_documents() -> None:
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
-    lost = UnreadableDocument("x.md", "1" * 40)
-    rest: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], lost]
-    parts, unreadable = add_remaining([part], rest)
+    unreadable_page = UnreadableDocument("x.md", "1" * 40)
+    remaining: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], unreadable_page]
+    parts, unreadable = add_remaining([part], remaining)
     assert unreadable == {"x.md": "1" * 40}
-    [joined] = parts
-    assert not joined.dead_pages
-    assert are_equal(joined.segment, make_segment(PAGES.values()))
+    [merged] = parts
+    assert not merged.dead_pages
+    assert are_equal(merged.segment, make_segment(PAGES.values()))
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,11 +54,13 @@ def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: flo
 
 
 @loop_over(
-    ("score", "held", "total", "expected"),
+    ("score", "matched_weight", "total", "expected"),
     [(1000, 1, 1, 150), (1000, 0, 5, 0), (1000, 1, 3, 50), (999, 1, 2, 74), (2**60, 7, 7, 2**60 * 3 // 20)],
 )
-def test_title_gain_is_its_share_of_the_score(score: int, held: int, total: int, expected: int) -> None:
-    assert compute_title_gain(score, held, total) == expected
+def test_title_gain_is_its_share_of_the_score(
+    score: int, matched_weight: int, total: int, expected: int
+) -> None:
+    assert compute_title_gain(score, matched_weight, total) == expected
 
 
 @given(st.integers(1, 1 << 60))
@@ -73,18 +75,18 @@ def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> 
 def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], mean: float) -> None:
     pairs = [(w, min(w + extra, (1 << 32) - 1)) for w, extra in items]
     weights = np.array([w for w, _ in pairs], np.uint8)
-    found = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
-    assert found.dtype == np.uint16
-    assert found.tolist() == [compute_impact(w, length, mean) for w, length in pairs]
+    impacts = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
+    assert impacts.dtype == np.uint16
+    assert impacts.tolist() == [compute_impact(w, length, mean) for w, length in pairs]
 
 
 @given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
 def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra: int, mean: float) -> None:
     length = w + extra
     true = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
-    found = compute_impact(w, length, mean)
-    assert abs(found - max(true, Fraction(1))) <= Fraction(501, 1000)
-    assert 1 <= found <= 65331
+    impact = compute_impact(w, length, mean)
+    assert abs(impact - max(true, Fraction(1))) <= Fraction(501, 1000)
+    assert 1 <= impact <= 65331
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**7), st.integers(0, 10**7))

@@ -84,9 +84,9 @@ def test_phrase_does_not_span_heading_and_text() -> None:
 
 
 def test_all_phrases_must_occur() -> None:
-    both = Phrases.of([("one", "two"), ("three",)])
-    assert both.occur_in("Three", b"one two")
-    assert not both.occur_in("", b"one two")
+    phrases = Phrases.of([("one", "two"), ("three",)])
+    assert phrases.occur_in("Three", b"one two")
+    assert not phrases.occur_in("", b"one two")
 
 
 def test_phrase_of_combining_marks_matches_any_text() -> None:

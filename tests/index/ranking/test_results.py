@@ -37,9 +37,9 @@ Shown = tuple[list[tuple[str, float]], bool, bool]
 
 
 def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> Shown:
-    found, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
-    hits = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
-    return hits, len(found) > offset + limit, partial
+    ranked, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
+    hits = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
+    return hits, len(ranked) > offset + limit, partial
 
 
 def hits_of(
@@ -48,7 +48,7 @@ def hits_of(
     def read(record: SectionRecord) -> bytes:
         return pages[record.path].data[record.body : record.end]
 
-    found = find_top_results(
+    results = find_top_results(
         statistics,
         query,
         offset=offset,
@@ -60,7 +60,7 @@ def hits_of(
             for words in query.scored_phrases
         ],
     )
-    return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.has_more, found.is_partial
+    return [(hit.record.chunk_id, hit.score) for hit in results.hits], results.has_more, results.is_partial
 
 
 @pytest.fixture(
@@ -69,10 +69,10 @@ def hits_of(
 )
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score segments together, in some groups, or each by itself with pruning, also small ones."""
-    whole, lasting = request.param
+    full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", whole)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", lasting)
+        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
+    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large_segment)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
@@ -119,13 +119,13 @@ def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
         index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
     statistics = Statistics(open_section_reader(index.parts))
     entries = [make_entries(page) for page in index.pages.values()]
-    partial = set()
+    partial_flags = set()
     for _ in range(150):
         query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
-        found = hits_of(index.pages, statistics, query, 0, 60)
-        assert found == expected(entries, query, 0, 60)
-        partial.add(found[2])
-    assert partial == {True, False}
+        results = hits_of(index.pages, statistics, query, 0, 60)
+        assert results == expected(entries, query, 0, 60)
+        partial_flags.add(results[2])
+    assert partial_flags == {True, False}
 
 
 @pytest.mark.usefixtures("whole")
@@ -138,9 +138,9 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
         index.change(make_page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
     statistics = Statistics(open_section_reader(index.parts))
-    found = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
-    assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
-    assert found.has_more == (limit < 120)
+    results = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
+    assert [hit.record.path for hit in results.hits] == sorted(index.pages)[:limit]
+    assert results.has_more == (limit < 120)
 
 
 # What a commit does to some paths: None deletes one, else it has sections with these headings.

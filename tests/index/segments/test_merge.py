@@ -21,11 +21,11 @@ from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
 from tests.loops import loop_over
 
 
-def are_equal(one: Segment, other: Segment) -> bool:
-    return one.total == other.total and all(
-        np.array_equal(one.arrays[name], other.arrays[name])
-        and one.arrays[name].dtype == other.arrays[name].dtype
-        for name in {*one.arrays, *other.arrays}
+def are_equal(left_segment: Segment, right_segment: Segment) -> bool:
+    return left_segment.total == right_segment.total and all(
+        np.array_equal(left_segment.arrays[name], right_segment.arrays[name])
+        and left_segment.arrays[name].dtype == right_segment.arrays[name].dtype
+        for name in {*left_segment.arrays, *right_segment.arrays}
     )
 
 

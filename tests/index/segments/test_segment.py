@@ -62,8 +62,8 @@ def some_pages() -> list[IndexedDocument]:
 
 @pytest.fixture(params=["memory", "file"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
-    found = make_segment(some_pages())
-    return found if request.param == "memory" else found.save(tmp_path)
+    segment = make_segment(some_pages())
+    return segment if request.param == "memory" else segment.save(tmp_path)
 
 
 def in_order() -> list[IndexedDocument]:
@@ -119,9 +119,9 @@ def test_documents_are_found_by_path_with_their_sections(made: Segment) -> None:
     assert made.pages == len(pages)
     assert [made.path(number) for number in range(made.pages)] == [page.path for page in pages]
     assert [made.blob(number) for number in range(made.pages)] == [page.blob for page in pages]
-    for number, one in enumerate(pages):
-        assert made.find(one.path) == number
-        assert len(made.sections_of(number)) == len(one.sections)
+    for number, page in enumerate(pages):
+        assert made.find(page.path) == number
+        assert len(made.sections_of(number)) == len(page.sections)
         assert all(made.page_of[section] == number for section in made.sections_of(number))
     assert made.find("none.md") is None
 
@@ -134,9 +134,9 @@ def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
     for term in everywhere:
         ids, weights = made.postings(b"\0" + term.encode())
-        wanted = {number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms}
-        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == wanted
-        assert ids.tolist() == sorted(wanted)
+        expected = {number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms}
+        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected
+        assert ids.tolist() == sorted(expected)
     assert made.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
     assert made.total == sum(made.lengths.tolist())
 
@@ -189,6 +189,6 @@ def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):
             Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total}))
-    without = {other: array for other, array in made.arrays.items() if other != name}
+    without = {other_name: array for other_name, array in made.arrays.items() if other_name != name}
     with pytest.raises(IndexDamaged):
         Segment("0", FlatArrays(without, {"total": made.total}))

@@ -67,13 +67,17 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().follow()
     for kind in (".manifest", ".flat"):
-        file, *others = [file for file in files(repo) if file.name.endswith(kind)]
+        file, *other_files = [file for file in files(repo) if file.name.endswith(kind)]
         data, old = file.read_bytes(), index_folder(repo)
         if harm == "gone":
             file.unlink()
         elif harm == "exchanged":
-            other = others[0] if others else next(other for other in files(repo) if other != file)
-            put(file, other.read_bytes())
+            other_file = (
+                other_files[0]
+                if other_files
+                else next(other_file for other_file in files(repo) if other_file != file)
+            )
+            put(file, other_file.read_bytes())
         else:
             put(file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm])
         assert open_index().status().is_damaged
@@ -183,11 +187,11 @@ def test_recreated_branch_is_searched_at_its_new_commit(repo: Repo) -> None:
     first = side()
     assert first.search("jitter").hits
     repo.git("branch", "-D", "side")
-    other = repo.commit({"guides/retries.md": "# Retries\n\nA quagga.\n"})
+    new_commit = repo.commit({"guides/retries.md": "# Retries\n\nA quagga.\n"})
     repo.git("branch", "side")
     for index in (first, side()):
         page = index.search("quagga")
-        assert (page.commit, page.is_stale, len(page.hits)) == (other, False, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (new_commit, False, 1)
         assert index.search("jitter").hits == ()
 
 

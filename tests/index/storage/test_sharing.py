@@ -238,7 +238,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     slow.follow()
     reached, go_on, write = threading.Event(), threading.Event(), files.write_atomically
-    seen = []
+    written_metadata = []
 
     def paused(file: Path, data: bytes, durable: bool = False) -> None:
         if file.name == "metadata.sum" and not reached.is_set():
@@ -246,7 +246,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
             assert go_on.wait(60)
         write(file, data, durable)
         if file.name == "metadata.sum":
-            seen.append(read_metadata(location_folder(repo) / "metadata.json"))
+            written_metadata.append(read_metadata(location_folder(repo) / "metadata.json"))
 
     monkeypatch.setattr("index.storage.metadata.write_atomically", paused)
     first = threading.Thread(target=slow.close)
@@ -260,10 +260,10 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
     go_on.set()
     first.join(60)
     second.join(60)
-    assert len(seen) >= 2
-    assert None not in seen
-    assert seen[-1] is not None
-    assert seen[-1].stats.source_commit == repo.head()
+    assert len(written_metadata) >= 2
+    assert None not in written_metadata
+    assert written_metadata[-1] is not None
+    assert written_metadata[-1].stats.source_commit == repo.head()
 
 
 def test_reader_deletes_no_files(open_index: Open, repo: Repo) -> None:

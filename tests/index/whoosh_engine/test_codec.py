@@ -83,11 +83,11 @@ def agree(reader: Any, part: SegmentReader) -> None:
         assert info.max_length() == max(made.lengths[number] for number in ids)
         assert reader.doc_frequency(name, text) == len(ids)
         assert (name, text) in reader
-        found = reader.postings(name, text)
+        terms = reader.postings(name, text)
         posted = []
-        while found.is_active():
-            posted.append((found.id(), found.weight()))
-            found.next()
+        while terms.is_active():
+            posted.append((terms.id(), terms.weight()))
+            terms.next()
         assert posted == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead]
 
 
@@ -96,11 +96,11 @@ def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> 
     with FlatIndex(generation).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
-            texts = sorted(text for found, text in map(split_term, keys) if found == name)
+            texts = sorted(text for terms, text in map(split_term, keys) if terms == name)
             assert list(reader.lexicon(name)) == texts
             for prefix in (b"", b"a", b"wo", b"\xff"):
-                found = list(reader.expand_prefix(name, prefix))
-                assert found == [text for text in texts if text.startswith(prefix)]
+                terms = list(reader.expand_prefix(name, prefix))
+                assert terms == [text for text in texts if text.startswith(prefix)]
 
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])

@@ -52,8 +52,8 @@ def test_whoosh_matchers_give_the_same_sets(seed: int) -> None:
         for _ in range(40):
             query = random_query(chance)
             hits = searcher.search(query, read, limit=10_000).hits
-            found = whoosh.search(SectionQuery(query, read), limit=None)
-            assert {hit["record"][:2] for hit in found} == {hit.record[:2] for hit in hits}
+            results = whoosh.search(SectionQuery(query, read), limit=None)
+            assert {hit["record"][:2] for hit in results} == {hit.record[:2] for hit in hits}
             found_any = found_any or bool(hits)
     assert found_any
 

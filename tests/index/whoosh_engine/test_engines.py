@@ -52,11 +52,11 @@ def test_state_has_commit_and_counts_of_index(history: History) -> None:
 
 
 def test_hit_has_the_record_of_its_section(history: History) -> None:
-    one = make_page(
+    document = make_page(
         "docs/a.md", "# Title\n\n## Back *off*\n\nretry\n\n### Deep\n\nwaits\n", type="guide", tags=["x", "y"]
     )
-    history.commit(one)
-    for entry in make_entries(one):
+    history.commit(document)
+    for entry in make_entries(document):
         assert history.search(entry.section.title).hits[0].record == entry.record
 
 
@@ -356,12 +356,12 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
     queries = [random_query(chance) for _ in range(12)]
     expected = [plain.search(query, limit=60) for query in queries]
     for _ in range(2):
-        for query, right in zip(queries, expected, strict=True):
-            found = history.search(query, limit=60)
-            assert (found.hits, found.has_more, found.is_partial) == (
-                right.hits,
-                right.has_more,
-                right.is_partial,
+        for query, plain_results in zip(queries, expected, strict=True):
+            results = history.search(query, limit=60)
+            assert (results.hits, results.has_more, results.is_partial) == (
+                plain_results.hits,
+                plain_results.has_more,
+                plain_results.is_partial,
             )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
             assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)

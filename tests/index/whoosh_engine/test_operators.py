@@ -87,15 +87,15 @@ def test_lists_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for found in index.pages.values() for entry in make_entries(found)]
+    entries = [entry for ranked in index.pages.values() for entry in make_entries(ranked)]
     for _ in range(60):
         query, limit = random_operators(chance), chance.choice((1, 3, 10, 50, 60))
         offset = chance.choice((0, 0, 1, 10, 41, 51))
-        found, partial = rank(entries, query, max(50, offset + limit + 1))
-        expected = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
+        ranked, partial = rank(entries, query, max(50, offset + limit + 1))
+        expected = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
         results = searcher.search(query, reader_of(index.pages), offset=offset, limit=limit)
         assert [(hit.record.chunk_id, hit.score) for hit in results.hits] == expected
-        assert (results.has_more, results.is_partial) == (len(found) > offset + limit, partial)
+        assert (results.has_more, results.is_partial) == (len(ranked) > offset + limit, partial)
 
 
 @pytest.mark.property
@@ -123,7 +123,7 @@ def test_expansions_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for found in index.pages.values() for entry in make_entries(found)]
+    entries = [entry for terms in index.pages.values() for entry in make_entries(terms)]
     live = {term for entry in entries for term in entry.terms}
     nodes = ConditionNodes(searcher.statistics, reader_of(index.pages), Deadline())
     for part in [
@@ -352,6 +352,6 @@ def test_exact_word_ranks_before_words_with_it_as_prefix() -> None:
     index.change(
         [make_page("a.md", "charset charset"), make_page("b.md", "char"), make_page("c.md", "chart")]
     )
-    found = search(searcher_of(index), index.pages, parse_query("char* s"))
-    assert next(path for path, _ in found) == "b.md#_preamble"
-    assert len(found) == 3
+    paths = search(searcher_of(index), index.pages, parse_query("char* s"))
+    assert next(path for path, _ in paths) == "b.md#_preamble"
+    assert len(paths) == 3
