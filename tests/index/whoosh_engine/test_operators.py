@@ -87,7 +87,7 @@ def test_lists_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for ranked in index.pages.values() for entry in make_entries(ranked)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     for _ in range(60):
         query, limit = random_operators(chance), chance.choice((1, 3, 10, 50, 60))
         offset = chance.choice((0, 0, 1, 10, 41, 51))
@@ -105,14 +105,14 @@ def test_sets_equal_the_plain_ones_and_those_of_whoosh_matchers(seed: int) -> No
     index = make_index(chance)
     searcher = searcher_of(index)
     read = reader_of(index.pages)
-    entries = [entry for found in index.pages.values() for entry in make_entries(found)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     whoosh = FlatIndex(searcher.generation).searcher()
     for _ in range(60):
         condition = random_condition(chance)
         selected = {(entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)}
         query = Query({}, condition=condition, selects_all=True)
         assert {hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits} == selected
-        node = ConditionNodes(searcher.statistics, read, Deadline()).make(condition)
+        node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
         found = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
         assert {hit["record"][:2] for hit in found} == selected
     assert whoosh.reader().doc_count() == len(entries)
@@ -123,7 +123,7 @@ def test_expansions_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for terms in index.pages.values() for entry in make_entries(terms)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     live = {term for entry in entries for term in entry.terms}
     nodes = ConditionNodes(searcher.statistics, reader_of(index.pages), Deadline())
     for part in [
