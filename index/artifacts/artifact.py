@@ -152,7 +152,7 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
         except ArtifactDamaged as damage:
             problems.append(damage.message)
     if key is not None and not is_sealed(data, manifest, key):
-        problems.append("the artifact does not carry the seal of this key")
+        problems.append("the artifact does not have the seal of this key")
     return problems or _find_unreadable_documents(folder, data, manifest)
 
 

@@ -151,7 +151,7 @@ def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, 
 
 def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> None:
     assert find_problems(artifact) == find_problems(artifact, key) == []
-    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
+    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not have the seal of this key"]
     damaged = [file for file in files(artifact) if file.parent != artifact]
     assert len(damaged) >= 3
     for file in damaged:

@@ -61,7 +61,7 @@ def test_every_flipped_bit_and_truncation_is_detected(open_index: Open, repo: Re
     Store(folder).read()
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "gone", "exchanged"])
+@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "deleted", "exchanged"])
 def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
@@ -69,7 +69,7 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
     for kind in (".manifest", ".flat"):
         file, *other_files = [file for file in files(repo) if file.name.endswith(kind)]
         data, old = file.read_bytes(), index_folder(repo)
-        if harm == "gone":
+        if harm == "deleted":
             file.unlink()
         elif harm == "exchanged":
             other_file = (

@@ -109,14 +109,14 @@ def test_changed_stats_are_returned_immediately_and_written_on_close(index: Sear
 def test_late_stats_do_not_overwrite_newer_metadata(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
-    one, other = open_index(), open_index()
-    one.follow()
+    slow, fast = open_index(), open_index()
+    slow.follow()
     repo.commit({"new.md": "# New\n"})
-    one.follow()
+    slow.follow()
     repo.commit({"newer.md": "# Newer\n"})
-    other.follow()
-    other.close()
-    one.close()
+    fast.follow()
+    fast.close()
+    slow.close()
     metadata = open_index().metadata()
     assert metadata is not None
     assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 6)

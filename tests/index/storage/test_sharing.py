@@ -336,12 +336,12 @@ def test_failed_index_location_is_retried_after_delay(
     assert index.status().folder == elsewhere
 
     monkeypatch.setattr("index.storage.location.RETRY_AFTER_S", 0.0)
-    other = SearchIndex(Workspace.open(repo.path))
+    second_index = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
-    assert len(other.search("quagga").hits) == 1
-    assert other.status().folder == elsewhere
+    assert len(second_index.search("quagga").hits) == 1
+    assert second_index.status().folder == elsewhere
     (own / "lock").rmdir()
     repo.commit({"notes/new.md": "# New\n\nA wombat.\n"})
-    assert len(other.search("wombat").hits) == 1
-    assert other.status().folder == own
-    assert is_correct(other, repo)
+    assert len(second_index.search("wombat").hits) == 1
+    assert second_index.status().folder == own
+    assert is_correct(second_index, repo)

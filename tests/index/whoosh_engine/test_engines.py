@@ -46,7 +46,7 @@ def test_state_has_commit_and_counts_of_index(history: History) -> None:
         make_page("b.md", "words, words"),
     ]
     state = history.commit(*pages)
-    length = sum(entry.length for one in pages for entry in make_entries(one))
+    length = sum(entry.length for document in pages for entry in make_entries(document))
     assert history.state() == replace(state, indexed_at="") == State("c1", 3, 3, length, "")
     assert history.search("retry").state == history.engine.state()
 
@@ -62,9 +62,9 @@ def test_hit_has_the_record_of_its_section(history: History) -> None:
 
 def test_change_from_another_base_raises_base_moved(history: History) -> None:
     history.commit(make_page("a.md", "retry"))
-    with pytest.raises(BaseMoved) as moved:
+    with pytest.raises(BaseMoved) as error:
         history.engine.apply("c7", "c8", [make_page("b.md", "retry")], ["a.md"])
-    assert moved.value.details["commit"] == "c1"
+    assert error.value.details["commit"] == "c1"
     with pytest.raises(BaseMoved):
         history.engine.apply(None, "c8", [make_page("b.md", "retry")], ())
     assert history.ids("retry") == ["a.md#_preamble"]
@@ -233,11 +233,11 @@ def test_unreadable_documents_are_omitted_and_reported(history: History) -> None
     assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
     assert history.ids("retry") == ["b.md#_preamble"]
     history.commit(make_page("c.md", "retry"))
-    known = history.state()
-    assert known is not None
-    assert known.unreadable == {"a.md": BLOB}
+    state = history.state()
+    assert state is not None
+    assert state.unreadable == {"a.md": BLOB}
     history.rebuild()
-    assert history.state() == known
+    assert history.state() == state
 
     generation = history.search("retry").generation
     repaired = make_page("a.md", "retry retry")
@@ -349,9 +349,9 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(12):
         some = [random_page(chance, path, chance.randrange(12)) for path in chance.sample(paths, 4)]
-        deleted = set(chance.sample(paths, 2)) - {one.path for one in some}
-        for one in (plain, history):
-            one.commit(*some, deletes=deleted)
+        deleted = set(chance.sample(paths, 2)) - {document.path for document in some}
+        for engine_history in (plain, history):
+            engine_history.commit(*some, deletes=deleted)
     assert history.state() == plain.state()
     queries = [random_query(chance) for _ in range(12)]
     expected = [plain.search(query, limit=60) for query in queries]

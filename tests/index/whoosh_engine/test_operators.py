@@ -42,9 +42,9 @@ def searcher_of(index: GrowingIndex) -> Searcher:
 
 def reader_of(pages: Pages) -> Callable[[SectionRecord], bytes]:
     def read(record: SectionRecord) -> bytes:
-        found = pages[record.path]
-        [section] = [section for section in found.sections if section.key == record.key]
-        return found.text(section)
+        document = pages[record.path]
+        [section] = [section for section in document.sections if section.key == record.key]
+        return document.text(section)
 
     return read
 
@@ -113,8 +113,8 @@ def test_sets_equal_the_plain_ones_and_those_of_whoosh_matchers(seed: int) -> No
         query = Query({}, condition=condition, selects_all=True)
         assert {hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits} == selected
         node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
-        found = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
-        assert {hit["record"][:2] for hit in found} == selected
+        whoosh_hits = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
+        assert {hit["record"][:2] for hit in whoosh_hits} == selected
     assert whoosh.reader().doc_count() == len(entries)
 
 
@@ -141,11 +141,11 @@ def test_layout_of_segments_does_not_change_lists(seed: int) -> None:
     merged.parts, merged.pages = index.parts, index.pages
     merged.merge(slice(None))
     rebuilt.change(index.pages.values())
-    searchers = [searcher_of(one) for one in (index, merged, rebuilt)]
+    searchers = [searcher_of(layout) for layout in (index, merged, rebuilt)]
     for _ in range(40):
         query = random_operators(chance)
-        first, *others = (search(one, index.pages, query, limit=1_000) for one in searchers)
-        assert all(other == first for other in others)
+        first, *other_hits = (search(searcher, index.pages, query, limit=1_000) for searcher in searchers)
+        assert all(hits == first for hits in other_hits)
 
 
 @pytest.mark.process
@@ -267,8 +267,8 @@ def test_time_of_operators_is_limited(text: str) -> None:
 def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
     """Return a segment of pages whose dictionary also has terms without postings."""
     whole, tables = make_segment(pages), Tables()
-    for one in sorted(pages, key=lambda page: page.path):
-        tables.add(one)
+    for page in sorted(pages, key=lambda page: page.path):
+        tables.add(page)
     starts = whole.arrays["starts"].astype(np.int64).tolist()
     lists = dict(zip(whole.term_keys(), itertools.pairwise(starts), strict=True))
     keys = sorted({*lists, *terms})
@@ -296,13 +296,13 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
     ]
     index = GrowingIndex()
     index.parts = (SegmentReader.of(with_empty_list(pages, terms), dead),)
-    index.pages = {one.path: one for one in pages[len(dead) :]}
+    index.pages = {page.path: page for page in pages[len(dead) :]}
     searcher = searcher_of(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
     assert not searcher.has_dates("updated")
     query = parse_query(text)
     hits = [path for path, _ in search(searcher, index.pages, query)]
-    entries = [entry for one in index.pages.values() for entry in make_entries(one)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     assert hits == [item.entry.record.chunk_id for item in rank(entries, query, 50)[0]]
 
 
