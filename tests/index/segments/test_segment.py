@@ -134,9 +134,11 @@ def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
     for term in everywhere:
         ids, weights = made.postings(b"\0" + term.encode())
-        expected = {number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms}
-        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected
-        assert ids.tolist() == sorted(expected)
+        expected_weights = {
+            number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms
+        }
+        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected_weights
+        assert ids.tolist() == sorted(expected_weights)
     assert made.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
     assert made.total == sum(made.lengths.tolist())
 

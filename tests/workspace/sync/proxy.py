@@ -45,8 +45,7 @@ class Proxy:
     def cut(self, after: int | None, *, upward: bool = False, silent: bool = False) -> None:
         """Close new connections after so many bytes in total, to the client or `upward`.
 
-        None forwards everything. With `without_sections`, connections stay open, and no further byte is
-        forwarded.
+        None forwards everything. With `silent`, connections stay open, and no further byte is forwarded.
         """
         self._request({"after": after, "upward": upward, "silent": silent})
 
@@ -70,7 +69,7 @@ class Rule:
 
     after: int | None = None
     upward: bool = False
-    without_sections: bool = False
+    silent: bool = False
     passed: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
@@ -89,7 +88,7 @@ class Rule:
             sink.shutdown(socket.SHUT_WR)
 
     def _end(self, *ends: socket.socket) -> None:
-        if self.without_sections:
+        if self.silent:
             threading.Event().wait()
         for end in ends:
             with suppress(OSError):
