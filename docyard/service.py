@@ -136,7 +136,7 @@ def build_artifact_service(
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
         log.warning("the artifact has an embedding, which is not used: docyard searches its text")
-    if not index.artifact.trusted:
+    if not index.artifact.is_trusted:
         reason = _explain_distrust(index, key)
         log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
 
@@ -153,11 +153,11 @@ def build_artifact_service(
 
 def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
     """Return the reason why an artifact's own index is not used."""
-    from index.storage.location import SCHEMA
+    from index.storage.location import SCHEMA_VERSION
 
     if key is None:
         return "no --key was given"
-    if index.artifact.manifest.schema != SCHEMA:
+    if index.artifact.manifest.schema != SCHEMA_VERSION:
         return "it was built by another version of docyard"
     return "its seal does not match this key"
 

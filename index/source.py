@@ -54,9 +54,9 @@ def read_pages(
     A document that a write or an earlier read has parsed is not parsed again. `label` is the name of the work
     for `progress`.
     """
-    for done, (path, blob) in enumerate(sorted(blobs.items())):
+    for finished_count, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
-            progress(done, len(blobs), label)
+            progress(finished_count, len(blobs), label)
         yield _read_page(path, blob, snapshot.taxonomy, lambda path, blob: snapshot.document(path))
     if progress and blobs:
         progress(len(blobs), len(blobs), label)
@@ -78,7 +78,7 @@ def _read_page(
 
 
 _MAX_INCREMENTAL = 300
-"""Up to this number of changed documents, an incremental change is always faster than a rebuild."""
+"""The number of changed documents up to which an incremental change is always faster than a rebuild."""
 
 
 class Difference(NamedTuple):
@@ -88,11 +88,11 @@ class Difference(NamedTuple):
     deletes: tuple[str, ...]
 
 
-def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
+def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = None) -> Difference | None:
     """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
     The index should be rebuilt if new settings change how documents are read, or if over a third of the
-    documents change. `documents` is their number; with it they are not listed to be counted.
+    documents change. `document_count` is their number; if it is None, they are listed.
     """
     old_config, new_config = old.config, new.config
     if (
@@ -110,10 +110,13 @@ def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -
         else:
             upserts[path] = blob
     upserts |= {
-        path: blob for path, blob in _documents_below(new, folders) if _has_new_manifest(path, old, new)
+        path: blob for path, blob in _find_documents_below(new, folders) if _has_new_manifest(path, old, new)
     }
-    count = len(upserts) + len(deletes)
-    if count > _MAX_INCREMENTAL and count > (len(new.documents) if documents is None else documents) / 3:
+    change_count = len(upserts) + len(deletes)
+    if (
+        change_count > _MAX_INCREMENTAL
+        and change_count > (len(new.documents) if document_count is None else document_count) / 3
+    ):
         return None
     return Difference(upserts, tuple(deletes))
 
@@ -122,18 +125,18 @@ def _has_new_manifest(path: str, old: Snapshot, new: Snapshot) -> bool:
     return old.taxonomy.manifest_values(path) != new.taxonomy.manifest_values(path)
 
 
-def _documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
+def _find_documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the documents in and below some folders, each with its blob; only these folders are read."""
-    last: str | None = None
+    last_folder: str | None = None
     for folder in sorted(folders, key=lambda folder: folder.split("/")):
-        if last is not None and (not last or f"{folder}/".startswith(f"{last}/")):
+        if last_folder is not None and (not last_folder or f"{folder}/".startswith(f"{last_folder}/")):
             continue  # it is inside the previous folder
-        last = folder
+        last_folder = folder
         if not folder:
             yield from snapshot.documents.items()
             continue
         entry = snapshot.entry(folder)
-        for inside, file in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
-            path = f"{folder}/{inside}"
+        for relative_path, file in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
+            path = f"{folder}/{relative_path}"
             if file.is_blob and snapshot.config.is_document(path):
                 yield path, file.id

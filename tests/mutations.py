@@ -336,21 +336,21 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (hmac.compare_digest(mac, _mac(key, body)) and exact):\n",
-        "    if not exact:\n",
+        "    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):\n",
+        "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),
     Mutation(
         "seal of the index",
         "index/storage/manifest.py",
-        "        if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):\n",
+        "        if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):\n",
         "        if not seal:\n",
         ("tests/index/storage/test_damage.py", "tests/index/storage/test_sharing.py", "tests/index/segments"),
     ),
     Mutation(
         "checksums of the index",
         "index/storage/manifest.py",
-        '            raise IndexDamaged.because(f"file {name} has a wrong checksum")\n',
+        '            raise IndexDamaged.with_reason(f"file {name} has a wrong checksum")\n',
         "            pass\n",
         ("tests/index/storage/test_damage.py",),
     ),
@@ -364,8 +364,9 @@ MUTATIONS = (
     Mutation(
         "seal of artifacts",
         "index/artifacts/manifest.py",
-        "seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())",
-        "seal is not None",
+        "    return seal is not None and hmac.compare_digest(\n"
+        "        seal.encode(), _compute_seal(metadata, manifest, key).encode()\n    )\n",
+        "    return seal is not None\n",
         ("tests/index/artifacts",),
     ),
     Mutation(

@@ -82,12 +82,12 @@ def search_caveats(page: SearchPage) -> Data:
     The answer's `commit` is that of the index.
     """
     data: Data = {}
-    if page.stale:
+    if page.is_stale:
         data["stale"] = True
     if page.unreadable:
         data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE])
         data["unreadable_total"] = len(page.unreadable)
-    if page.partial:
+    if page.is_partial:
         data["partial"] = True
     if page.notes:
         data["query_notes"] = list(page.notes)

@@ -78,18 +78,18 @@ def page_after(paths: Sequence[str], previous: str | None) -> Sequence[str]:
 
 def write_list_cursor(position: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the cursor of the page after a position in a list; `tree` is the tree that the list shows."""
-    from index.cursors import seal
+    from index.cursors import sign_token
     from index.storage.keys import load_user_key
 
-    return seal(load_user_key(), ["list", tree, list(criteria), position])
+    return sign_token(load_user_key(), ["list", tree, list(criteria), position])
 
 
 def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the position after which a page begins. Raises InvalidCursor, StaleCursor."""
-    from index.cursors import InvalidCursor, StaleCursor, unseal
+    from index.cursors import InvalidCursor, StaleCursor, verify_token
     from index.storage.keys import load_user_key
 
-    kind, cursor_tree, cursor_criteria, position = unseal(load_user_key(), cursor, 4)
+    kind, cursor_tree, cursor_criteria, position = verify_token(load_user_key(), cursor, 4)
     if kind != "list" or cursor_criteria != json.loads(json.dumps(list(criteria))):
         raise InvalidCursor("the cursor belongs to another list", fix="Repeat the call without a cursor.")
     if cursor_tree != tree:

@@ -83,7 +83,7 @@ def command(
     Example:
         docyard build docs --out site-index --description "Acme's guides" --taxonomy language
     """
-    from index.artifacts.build import build
+    from index.artifacts.build import build_artifact
 
     source = find_folder(folder if repo is None else repo / folder)
     if not source.is_dir():
@@ -94,7 +94,7 @@ def command(
     warnings: list[str] = []
     contents = _read_contents(source, ref, include, exclude, warnings)
     with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
-        built = build(
+        built = build_artifact(
             contents,
             target,
             description=description,
@@ -110,7 +110,7 @@ def _read_contents(
     source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: of a commit in a repository, else its files."""
-    from index.artifacts.contents import ContentFilter, contents_of_commit, contents_of_folder
+    from index.artifacts.contents import ContentFilter, read_commit_contents, read_folder_contents
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
@@ -122,7 +122,7 @@ def _read_contents(
     except NotARepository:
         if ref is not None:
             raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
-        return contents_of_folder(source.resolve(), content_filter)
+        return read_folder_contents(source.resolve(), content_filter)
     if git.worktree is not None and source.resolve().is_relative_to(git.worktree.resolve()):
         folder_in_repository = source.resolve().relative_to(git.worktree.resolve()).as_posix()
         content_filter = content_filter._replace(
@@ -132,7 +132,7 @@ def _read_contents(
     commit = head if ref is None else resolve_ref(git, ref, head)
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
-    contents = contents_of_commit(git, commit, Workspace(git).name, content_filter)
+    contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
     if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, content_filter)):
         warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
     return contents
@@ -204,9 +204,9 @@ def _report(
     stats = built.metadata.stats
     if contents.left_out:
         warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
-    if built.silent:
+    if built.without_sections:
         warnings.append(
-            f"{built.silent} documents have no text to search: they are empty, larger than "
+            f"{built.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
     if built.unlisted:

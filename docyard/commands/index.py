@@ -66,14 +66,14 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "unreadable": sorted(state.unreadable) if state else [],
         "invalid_manifests": _list_invalid_manifests(workspace),
         "leftovers": len(index.leftovers),
-        "writing": index.busy,
+        "writing": index.is_busy,
         "folder": str(index.folder) if index.folder else None,
     }
     if as_json:
         console.print_json(facts)
     else:
         console.print_table(("index", ""), [(name, _format_fact(fact)) for name, fact in facts.items()])
-    return Exit.PROBLEMS if index.damaged else Exit.DONE
+    return Exit.PROBLEMS if index.is_damaged else Exit.DONE
 
 
 @command.command(name="rebuild")
@@ -132,7 +132,7 @@ def _format_fact(fact: object) -> str:
 
 
 def _format_state(status: Status) -> str:
-    if status.damaged:
+    if status.is_damaged:
         return "damaged"
     if status.state is None:
         return "missing"

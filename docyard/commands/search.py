@@ -88,9 +88,9 @@ def command(
                 "hits": [hit._asdict() for hit in page.hits],
                 "hint": asdict(page.hint) if page.hint else None,
                 "commit": page.commit,
-                "stale": page.stale,
+                "stale": page.is_stale,
                 "unreadable": page.unreadable,
-                "partial": page.partial,
+                "partial": page.is_partial,
                 "query_notes": page.notes,
             }
         )
@@ -106,9 +106,9 @@ def command(
             click.echo(escape_invisible(line), err=True)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
-    if not as_json and page.stale:
+    if not as_json and page.is_stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
-    if not as_json and page.partial:
+    if not as_json and page.is_partial:
         click.echo("A phrase was searched only in the 500 best sections with its words.", err=True)
     if not as_json and page.unreadable:
         click.echo("Git cannot read every document: `docyard doctor` lists the omitted documents.", err=True)

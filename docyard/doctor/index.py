@@ -96,7 +96,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )
-    elif status.damaged:
+    elif status.is_damaged:
         yield Finding(
             Severity.ERROR,
             AREA,
@@ -108,7 +108,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
     elif not status.is_current:
         yield Finding(Severity.NOTE, AREA, "the index is behind the branch; the next search updates it")
-    if status.busy:
+    if status.is_busy:
         yield Finding(Severity.NOTE, AREA, "a process is writing the index")
     if status.leftovers:
         yield Finding(
@@ -138,11 +138,11 @@ def _sweep_index(index: SearchIndex) -> str | None:
 
 def _find_orphans(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
     """Yield index folders of this user that no index is known to use."""
-    from index.storage.location import index_name
+    from index.storage.location import make_index_name
 
     branch = "x"
-    suffix = index_name(schema, branch).removeprefix(f"{schema}-{branch}")
-    used = {own_name, *(index_name(schema, name) for name in workspace.git.branches())}
+    suffix = make_index_name(schema, branch).removeprefix(f"{schema}-{branch}")
+    used = {own_name, *(make_index_name(schema, name) for name in workspace.git.branches())}
     unused = [
         entry.name
         for entry in sorted(parent.iterdir())

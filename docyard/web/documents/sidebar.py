@@ -153,7 +153,9 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     if records is None:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")
     other_records = [record for record in records if record[0] != document.path]
-    links = resolve_backlinks(OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], own=False)
+    links = resolve_backlinks(
+        OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], include_own=False
+    )
     sections: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in links:
         sections.setdefault((link.source, link.section), []).append(link)

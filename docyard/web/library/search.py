@@ -87,7 +87,7 @@ def _join_cells(row: re.Match[str]) -> str:
 
 def _split_runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[SnippetRun]:
     position = 0
-    for start, _ in matcher.matches(text):
+    for start, _ in matcher.find_matches(text):
         word = TOKEN.match(text, start)
         if start < position or word is None:
             continue

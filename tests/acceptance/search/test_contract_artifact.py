@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from index.artifacts.manifest import read, write
+from index.artifacts.manifest import read_manifest, write_manifest
 from index.storage.metadata import parse_metadata
 from tests import preloaded
 from tests.acceptance.server import Server, serving_artifact, user_environment
@@ -77,7 +77,7 @@ def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 def test_artifact_contains_index_sources_metadata_and_checksums(out: Path) -> None:
     metadata = parse_metadata((out / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
-    manifest = read(out, (out / "metadata.json").read_bytes())
+    manifest = read_manifest(out, (out / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
         assert (out / name).stat().st_size == file_sum[0]
@@ -138,7 +138,7 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
     metadata = build(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == before
     out = tmp_path / "out"
-    tree = read(out, (out / "metadata.json").read_bytes()).tree
+    tree = read_manifest(out, (out / "metadata.json").read_bytes()).tree
     assert list(Archive(out, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
@@ -147,7 +147,7 @@ def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
     shutil.copytree(out, copy)
     old = (copy / "metadata.json").read_bytes()
     new = json.dumps({**json.loads(old), **fields}).encode()
-    write(copy, new, read(copy, old), None)
+    write_manifest(copy, new, read_manifest(copy, old), None)
     (copy / "metadata.json").write_bytes(new)
     return copy
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from index.artifacts.build import LOCK
+from index.artifacts.build import LOCK_FILE
 from index.storage.locking import hold_lock
 from tests import preloaded
 from tests.docyard.conftest import Git
@@ -258,7 +258,7 @@ def test_output_folder_with_other_files_is_refused(repo: Path, out: Path, capsys
 
 def test_concurrent_build_in_same_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     out.mkdir()
-    with hold_lock(out / LOCK, 0):
+    with hold_lock(out / LOCK_FILE, 0):
         assert build(repo, "--out", out) == 3
     assert "another process is building into this folder" in read_error(capsys)
 
