@@ -151,7 +151,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=scale_examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(pieces=PIECES, context=st.integers(0, 5), most=st.integers(0, 200))
+@given(pieces=PIECES, context=st.integers(0, 5), limit=st.integers(0, 200))
 def test_any_document_text_preserves_the_delimiter_grammar(
     scratch: Path, pieces: list[str], context: int, limit: int
 ) -> None:
