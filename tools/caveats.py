@@ -78,7 +78,7 @@ def search_caveats(page: SearchPage) -> Data:
     """Return the fields that report an incomplete search; empty if it is complete.
 
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
-    search for a quoted phrase stopped early. `query_notes`: parts of the query that are no correct operators.
+    search for a quoted phrase stopped early. `query_notes`: parts of the query that are not valid operators.
     The answer's `commit` is that of the index.
     """
     data: Data = {}

@@ -68,8 +68,9 @@ Progress = Callable[[int, int, str], None]
 class Context:
     """The context of a call: workspace, index, client, progress function and offered tools.
 
-    `seen_texts` holds the texts that the client has read; None if clients cannot be distinguished. `person`
-    is the owner of the call's token; None over stdio, where an agent cannot be distinguished from a person.
+    `seen_texts` contains the texts that the client has read; None if clients cannot be distinguished.
+    `person` is the owner of the call's token; None over stdio, where agents and persons cannot be
+    distinguished.
     """
 
     workspace: Workspace

@@ -203,7 +203,7 @@ def _fill_prompt(name: str, arguments: Mapping[str, str], context: Context) -> t
     from tools.prompts.prompt import find_prompt
 
     prompt = find_prompt(prompts_for(context), name)
-    return prompt, prompt.write(context, prompt.read(arguments))
+    return prompt, prompt.write(context, prompt.parse(arguments))
 
 
 class Completions:

@@ -209,11 +209,11 @@ class ResourceSubscriptions:
     async def _announce_changes(self) -> None:
         changes = await self._requests.run(self._watch.find_changes)
         # The SDK sends this one only to clients with a handshake; the other clients listen on streams.
-        for uri in changes.updated:
+        for uri in changes.uris:
             if self._session is not None and uri in self._subscribed:
                 await self._session.send_resource_updated(uri)
             await self._bus.publish(ResourceUpdated(uri))
-        if changes.listed:
+        if changes.is_list_changed:
             if self._session is not None:
                 await self._session.send_resource_list_changed()
             await self._bus.publish(ResourcesListChanged())

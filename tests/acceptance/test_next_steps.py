@@ -80,7 +80,7 @@ SEARCHES: tuple[Call, ...] = (
 )
 ALL = "documents,tasks,search,reading,history"
 # The query of a search is chosen by the client.
-OPEN = re.compile(r"Search (again as the hint says|for more with search_docs)")
+OPEN = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
 
 
 @pytest.fixture(scope="module")

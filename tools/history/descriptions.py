@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _MAX_DIFFED_BYTES = 1_000_000  # larger texts are not compared
 _MAX_DIFF_CHARACTERS = 10_000  # of one diff
-_MAX_SUBJECT = 300
+_MAX_SUBJECT_CHARACTERS = 300
 
 
 def commit_data(info: CommitInfo) -> Data:
-    """Return the author, date and message of a commit; client, tool and proposal are null for a person's."""
+    """Return the author, date and message of a commit; client, tool and proposal may be null."""
     subject = escape_invisible(info.subject)
     return {
         "author": {"name": escape_invisible(info.author_name), "email": escape_invisible(info.author_email)},
@@ -32,7 +32,9 @@ def commit_data(info: CommitInfo) -> Data:
         "client": _shorten(info.client),
         "tool": _shorten(info.tool),
         "proposal": _shorten(info.proposal),
-        "subject": subject if len(subject) <= _MAX_SUBJECT else subject[:_MAX_SUBJECT] + "…",
+        "subject": subject
+        if len(subject) <= _MAX_SUBJECT_CHARACTERS
+        else subject[:_MAX_SUBJECT_CHARACTERS] + "…",
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
+from tools.arguments import REF, Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import missing_section_fields, section_name, with_existing_text
@@ -54,7 +54,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
-    request = read(ReadSectionArguments, arguments)
+    request = read_arguments(ReadSectionArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     opened_text = open_text(
         context.workspace.moves, read_context.snapshot, request.file_path, request.section_heading

@@ -11,7 +11,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
-    from tools.moved import Location
+    from tools.moved_addresses import Location
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
@@ -66,10 +66,10 @@ def get_section(request: PageRequest) -> str:
 
 def find_moved_target(request: PageRequest, path: str, section: str) -> Location | None:
     """Return the new location of an address that no longer exists; None if it is unknown."""
-    from tools.moved import find_moved
+    from tools.moved_addresses import find_moved_location
 
     try:
-        return find_moved(request.workspace.moves, request.snapshot, path, section or None)
+        return find_moved_location(request.workspace.moves, request.snapshot, path, section or None)
     except WorkspaceError:  # the page's own error has more details
         return None
 
