@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Step = Callable[[], bool]
 
-_MAX_QUEUED = 64  # the oldest is dropped; a later request for the same page submits it again
+_MAX_QUEUED_STEPS = 64  # the oldest is dropped; a later request for the same page submits it again
 _PAUSE_S = 0.005  # between two steps, so that requests run first
 
 
@@ -32,11 +32,14 @@ class BackgroundQueue:
         return self._thread is not None
 
     def submit(self, key: Hashable, step: Step) -> None:
-        """Run steps until one returns True or fails; a later call for the key raises the error."""
+        """Run `step` again and again in the background, until it returns True or raises WorkspaceError.
+
+        The error is not reported: a page that needs the result calls the failing function itself.
+        """
         with self._lock:
             self._queue[key] = step
             self._queue.move_to_end(key)
-            while len(self._queue) > _MAX_QUEUED:
+            while len(self._queue) > _MAX_QUEUED_STEPS:
                 self._queue.popitem(last=False)
             if self._thread is None and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="docyard reading", daemon=True)

@@ -82,14 +82,14 @@ def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) ->
     if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
         return None
     try:
-        moved = find_moved_target(request, get_path(request), get_section(request))
+        new_location = find_moved_target(request, get_path(request), get_section(request))
     except DocumentNotFound:
         return None
-    if moved is None:
+    if new_location is None:
         return None
     if kind == "raw":
-        return request.urls.raw(moved.file)
-    url: str = getattr(request.urls, kind)(moved.file, (moved.slug or "").partition("[")[0])
+        return request.urls.raw(new_location.file)
+    url: str = getattr(request.urls, kind)(new_location.file, (new_location.slug or "").partition("[")[0])
     return url
 
 
