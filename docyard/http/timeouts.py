@@ -1,7 +1,7 @@
 """Request timeouts and a connection cap (slow-loris protection).
 
-Without timeouts, a client that only connects, or sends a request byte by byte, would hold a connection for
-ever. This needs no token, and a process can open few files. A response that has begun is not interrupted.
+Without timeouts, a client that only connects, or sends a request byte by byte, would keep a connection open
+for ever. This needs no token, and a process can open few files. A response that has begun is not interrupted.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class TimeoutH11Protocol(H11Protocol):
             for connection in self.connections
             if isinstance(connection, TimeoutH11Protocol) and connection.is_open
         ]
-        idle = [
+        idle_connections = [
             connection for connection in open_connections if connection is not self and connection.is_idle
         ]
-        if len(open_connections) > self.max_connections and idle:
-            min(idle, key=lambda connection: connection._idle_since).transport.abort()
+        if len(open_connections) > self.max_connections and idle_connections:
+            min(idle_connections, key=lambda connection: connection._idle_since).transport.abort()

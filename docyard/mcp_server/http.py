@@ -2,7 +2,7 @@
 
 Each response is JSON or a stream of events, as its client accepts. The server does not know what a client has
 read, and sends notifications only to streams (`subscriptions/listen`). A request is authenticated before it
-arrives here; its state holds the caller.
+arrives here; its state contains the caller.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _EVENT_STREAM = "text/event-stream"
 class Endpoint:
     """The ASGI application at the protocol's address, while `serve_http` runs."""
 
-    def __init__(self, events: ASGIApp, plain: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
-        self._events = events
-        self._plain = plain
+    def __init__(self, event_app: ASGIApp, json_app: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
+        self._event_app = event_app
+        self._json_app = json_app
         self._subscriptions = subscriptions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        accepted = ",".join(Headers(scope=scope).getlist("accept"))
-        app = self._events if _EVENT_STREAM in accepted.lower() else self._plain
+        accept_header = ",".join(Headers(scope=scope).getlist("accept"))
+        app = self._event_app if _EVENT_STREAM in accept_header.lower() else self._json_app
         await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
@@ -108,12 +108,12 @@ async def serve_http(
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     """
-    warmed = anyio.Event()
+    warm_event = anyio.Event()
 
     async def warm_up() -> None:
         await calls.run_background(lambda _: load())
         await calls.run_background(warm)
-        warmed.set()
+        warm_event.set()
         announcer.schedule()
 
     async with Workers(_WORKERS) as workers:
@@ -128,12 +128,12 @@ async def serve_http(
             announcer,
             subscriptions,
             version=version,
-            listed=anyio.Event(),
-            indexed=warmed.wait,
+            list_event=anyio.Event(),
+            wait_for_index=warm_event.wait,
             is_shared=True,
         )
         # One manager of the SDK either returns JSON only, or refuses clients that accept no events.
-        events, plain = (
+        event_manager, json_manager = (
             StreamableHTTPSessionManager(
                 server, json_response=is_plain, stateless=True, max_request_body_size=MAX_BODY_BYTES
             )
@@ -144,10 +144,10 @@ async def serve_http(
             tasks.start_soon(warm_up)
             tasks.start_soon(announcer.run)
             tasks.start_soon(subscriptions.run)
-            for manager in (events, plain):
+            for manager in (event_manager, json_manager):
                 await stack.enter_async_context(manager.run())
             try:
-                yield Endpoint(events.handle_request, plain.handle_request, subscriptions)
+                yield Endpoint(event_manager.handle_request, json_manager.handle_request, subscriptions)
             finally:
                 calls.close()
                 tasks.cancel_scope.cancel()

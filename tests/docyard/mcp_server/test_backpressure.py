@@ -474,7 +474,7 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: 
         os.close(theirs)
         assert [json.loads(await source.readline())["id"] for _ in range(2)] == [2, 3]
         assert await source.readline() == ""
-        await source.closed.wait()
+        await source.close_event.wait()
     output.close()
     assert json.loads(os.read(answers, 10_000))["error"]["code"] == -32700
     for end in (answers, answers_end):
@@ -510,10 +510,10 @@ async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]
     source = InputFile(ours, output, OpenRequests())
     os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
     await anyio.sleep(0.05)
-    assert not source.closed.is_set()
+    assert not source.close_event.is_set()
     os.close(theirs)
     with anyio.fail_after(TIMEOUT_S):
-        await source.closed.wait()
+        await source.close_event.wait()
         for _ in range(9):
             assert await source.readline()
         assert await source.readline() == ""
