@@ -71,9 +71,9 @@ def build_server(
     """Return a server of the toolbox's tools.
 
     `list_event` is set when a client has listed the tools. `wait_for_index` returns when there is an index.
-    The first list waits briefly for the index if a declared taxonomy has no known values yet, because many hosts list
-    the tools only once. `is_shared` is true if requests come from several clients; the server then sends
-    only responses.
+    The first list waits briefly for the index if a declared taxonomy has no known values yet, because many
+    hosts list the tools only once. `is_shared` is true if requests come from several clients; the
+    server then sends only responses.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
