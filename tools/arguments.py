@@ -80,12 +80,12 @@ def _parse_array(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        parsed = json.loads(value)
+        array = json.loads(value)
     except (ValueError, RecursionError):
         raise ValueError("must be an array, or an array as JSON text") from None
-    if not isinstance(parsed, list):
+    if not isinstance(array, list):
         raise ValueError("must be an array, or an array as JSON text")
-    return parsed
+    return array
 
 
 def _parse_integer(value: object) -> object:
@@ -99,10 +99,10 @@ def _parse_integer(value: object) -> object:
 def _parse_object(value: object) -> object:
     """Return an object, parsed if a host has sent it as a JSON string; other values unchanged."""
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
+        decoded_value = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
-    return parsed if isinstance(parsed, dict) else value
+    return decoded_value if isinstance(decoded_value, dict) else value
 
 
 def _parse_boolean(value: object) -> object:
@@ -148,8 +148,10 @@ def read_arguments(
     except ValidationError as error:
         problems = error.errors(include_url=False)
         # An unknown field is often a misspelt required one, so it is reported before a missing field.
-        first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-        raise make_field_error(first, model, extra_fields) from error
+        first_problem = next(
+            (problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0]
+        )
+        raise make_field_error(first_problem, model, extra_fields) from error
 
 
 def make_field_error(
@@ -189,8 +191,8 @@ def nearest_field(field: str, known_fields: Sequence[str]) -> list[str]:
     import difflib  # late, because most calls do not need it
 
     synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known_fields]
-    similar = difflib.get_close_matches(field[:80], known_fields, n=3, cutoff=0.5)
-    return list(dict.fromkeys([*synonyms, *similar]))
+    similar_names = difflib.get_close_matches(field[:80], known_fields, n=3, cutoff=0.5)
+    return list(dict.fromkeys([*synonyms, *similar_names]))
 
 
 def read_operations(value: object) -> list[dict[str, object]]:
@@ -214,7 +216,7 @@ def read_operations(value: object) -> list[dict[str, object]]:
             fix="Send at least one operation, or its fields without 'operations'.",
             field=OPERATIONS,
         )
-    parsed: list[dict[str, object]] = []
+    field_mappings: list[dict[str, object]] = []
     for position, item in enumerate(operations):
         if isinstance(item, str):
             try:
@@ -227,8 +229,8 @@ def read_operations(value: object) -> list[dict[str, object]]:
                 fix="Send each operation as an object of its fields.",
                 field=OPERATIONS,
             )
-        parsed.append(without_nulls(item))
-    return parsed
+        field_mappings.append(without_nulls(item))
+    return field_mappings
 
 
 def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:

@@ -180,12 +180,12 @@ def _limit_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any]
 
 def _describe_outgoing(link: DocumentLink) -> dict[str, Any]:
     address = escape_invisible(link.address)
-    shortened = (
+    short_address = (
         address
         if len(address) <= _MAX_DESTINATION_CHARACTERS
         else address[:_MAX_DESTINATION_CHARACTERS] + "…"
     )
-    data: dict[str, Any] = {"to": shortened, "line": link.line, "kind": link.kind.value}
+    data: dict[str, Any] = {"to": short_address, "line": link.line, "kind": link.kind.value}
     if link.is_image:
         data["image"] = True
     if link.is_broken:

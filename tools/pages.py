@@ -32,12 +32,12 @@ def shorten_title(title: str) -> str:
 
 def count_fitting(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text from `offset` have at most `tokens` tokens; at least one."""
-    remaining = len(text) - offset
+    remaining_characters = len(text) - offset
     from workspace.texts.tokens import bound_tokens, count_tokens
 
-    if bound_tokens(remaining) <= tokens:
-        return remaining
-    maximum = min(remaining, tokens * _MAX_CHARACTERS_PER_TOKEN)
+    if bound_tokens(remaining_characters) <= tokens:
+        return remaining_characters
+    maximum = min(remaining_characters, tokens * _MAX_CHARACTERS_PER_TOKEN)
     fitting_size, size = 0, min(maximum, tokens * CHARACTERS_PER_TOKEN)
     for _ in range(_MAX_MEASUREMENTS):
         count = count_tokens(text[offset : offset + size])
@@ -185,9 +185,9 @@ def cut_part(
     )
 
 
-def number_shown_lines(first: int, prefix: str, part: str) -> tuple[int, int]:
-    """Return the numbers of the first and last line of `part`, which follows `prefix` from line `first`."""
-    start = first + _count_line_ends(prefix)
+def number_shown_lines(first_line: int, prefix: str, part: str) -> tuple[int, int]:
+    """Return the numbers of the first and last line of `part`; `prefix` begins at `first_line`, before it."""
+    start = first_line + _count_line_ends(prefix)
     ends_line = part.endswith(("\n", "\r"))
     return start, start + max(_count_line_ends(part) - ends_line, 0)
 

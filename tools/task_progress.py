@@ -52,7 +52,7 @@ def next_open_task(document: Document, section: Section) -> Task | None:
         (
             task
             for task in open_tasks
-            if not any(other.index.startswith(f"{task.index}.") for other in open_tasks)
+            if not any(other_task.index.startswith(f"{task.index}.") for other_task in open_tasks)
         ),
         None,
     )

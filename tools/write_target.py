@@ -202,6 +202,6 @@ def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
 
 
 def _explain_protection(paths: Sequence[str]) -> str:
-    first = f"'{escape_invisible(paths[0])}'" if paths else "a path"
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"the workspace's policy lets only a reviewed proposal change {first}{more}"
+    first_path = f"'{escape_invisible(paths[0])}'" if paths else "a path"
+    suffix = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"the workspace's policy lets only a reviewed proposal change {first_path}{suffix}"

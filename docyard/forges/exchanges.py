@@ -76,17 +76,17 @@ class ExchangeQueue:
         self._rounds = rounds
         self._on_write = on_write
         self._lock = threading.Lock()
-        self._pending: _PendingExchange | None = None
+        self._next_exchange: _PendingExchange | None = None
         self._is_running = False
 
     def request(self, scope: EventScope) -> Future[ExchangeResult]:
         """Request an exchange that begins after this call. Does not block; the future never fails."""
         with self._lock:
-            if self._pending is None:
-                self._pending = _PendingExchange()
-            self._pending.branches.update(scope.branches)
-            self._pending.numbers.update(scope.numbers)
-            future = self._pending.future
+            if self._next_exchange is None:
+                self._next_exchange = _PendingExchange()
+            self._next_exchange.branches.update(scope.branches)
+            self._next_exchange.numbers.update(scope.numbers)
+            future = self._next_exchange.future
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._run, name="docyard-hooks", daemon=True).start()
@@ -95,21 +95,21 @@ class ExchangeQueue:
     def _run(self) -> None:
         while True:
             with self._lock:
-                pending, self._pending = self._pending, None
-                if pending is None:
+                exchange, self._next_exchange = self._next_exchange, None
+                if exchange is None:
                     self._is_running = False
                     return
-            pending.future.set_result(self._run_exchange(pending))
+            exchange.future.set_result(self._run_exchange(exchange))
 
-    def _run_exchange(self, pending: _PendingExchange) -> ExchangeResult:
+    def _run_exchange(self, exchange: _PendingExchange) -> ExchangeResult:
         from workspace.sync.sync import sync
 
         try:
             sync_result = sync(self._workspace, self._access(), fetch=True, push=False)
             forge_round = None
-            if pending.branches or pending.numbers:
+            if exchange.branches or exchange.numbers:
                 forge_round = self._rounds.follow(
-                    sync_result, branches=pending.branches, numbers=pending.numbers
+                    sync_result, branches=exchange.branches, numbers=exchange.numbers
                 )
             self._on_write()
             return ExchangeResult(sync_result, forge_round)

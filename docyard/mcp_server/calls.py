@@ -50,7 +50,7 @@ class Workers:
     def __init__(self, size: int) -> None:
         self._size = size
         self._limiter = anyio.CapacityLimiter(size)
-        self._running = threading.Semaphore(size)
+        self._thread_slots = threading.Semaphore(size)
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -74,7 +74,7 @@ class Workers:
         """
 
         def begin() -> T:
-            with self._running:
+            with self._thread_slots:
                 if self._is_closed:
                     raise WorkRejected
                 return work()
@@ -84,8 +84,8 @@ class Workers:
     def _wait(self) -> None:
         # Uvicorn cancels asyncio tasks, which anyio cannot shield. Their threads must be awaited here.
         for _ in range(self._size):
-            self._running.acquire()
-        self._running.release(self._size)
+            self._thread_slots.acquire()
+        self._thread_slots.release(self._size)
 
 
 _ORJSON_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME

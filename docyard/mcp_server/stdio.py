@@ -156,7 +156,7 @@ class InputFile(anyio.AsyncFile[str]):
         self._slot = threading.Semaphore()
         self._is_first = True
         self._is_stopped = False
-        self._reading = anyio.CancelScope()
+        self._read_scope = anyio.CancelScope()
         self.close_event = anyio.Event()
         """Set when the client has closed its end, or after `stop`; unread lines may remain."""
         # The copy stays open as long as the thread may read from it.
@@ -167,12 +167,12 @@ class InputFile(anyio.AsyncFile[str]):
         """End the input: read no further line, and drop a request that waits for the limits."""
         self._is_stopped = True
         self.close_event.set()
-        self._reading.cancel()
+        self._read_scope.cancel()
 
     async def readline(self) -> str:
         """Return the next message; an empty string at the end, or after `stop`."""
         if not self._is_stopped:
-            with anyio.CancelScope() as self._reading:
+            with anyio.CancelScope() as self._read_scope:
                 return await self._read_message()
         return ""
 

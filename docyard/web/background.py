@@ -24,7 +24,7 @@ class BackgroundQueue:
         self._queue: OrderedDict[Hashable, Step] = OrderedDict()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
+        self._close_event = threading.Event()
 
     @property
     def is_busy(self) -> bool:
@@ -41,13 +41,13 @@ class BackgroundQueue:
             self._queue.move_to_end(key)
             while len(self._queue) > _MAX_QUEUED_STEPS:
                 self._queue.popitem(last=False)
-            if self._thread is None and not self._closed.is_set():
+            if self._thread is None and not self._close_event.is_set():
                 self._thread = threading.Thread(target=self._run, name="docyard reading", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
         """Stop after the current step, and wait for it."""
-        self._closed.set()
+        self._close_event.set()
         thread = self._thread
         if thread is not None:
             thread.join()
@@ -55,7 +55,7 @@ class BackgroundQueue:
     def _run(self) -> None:
         while True:
             with self._lock:
-                if not self._queue or self._closed.is_set():
+                if not self._queue or self._close_event.is_set():
                     self._thread = None
                     return
                 key, step = next(reversed(self._queue.items()))
@@ -66,4 +66,4 @@ class BackgroundQueue:
             if is_done:
                 with self._lock:
                     self._queue.pop(key, None)
-            self._closed.wait(_PAUSE_S)
+            self._close_event.wait(_PAUSE_S)

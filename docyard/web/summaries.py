@@ -55,21 +55,21 @@ class Summaries:
     """The summaries of documents, created on demand. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._cached: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
+        self._cached_summaries: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
         # Blobs without any text that looks like an open task.
         self._blobs_without_boxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
         self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
+        self._close_event = threading.Event()
         self._last_request = 0.0
 
     def get(self, snapshot: Snapshot, path: str) -> DocumentSummary:
         """Return the summary of a document of a snapshot; `reason` is set if it cannot be read."""
         blob = snapshot.documents[path]
-        summary = self._cached.find((path, blob))
+        summary = self._cached_summaries.find((path, blob))
         if summary is None:
             summary = _read_summary(snapshot, path, blob)
             if summary.reason is None:  # a failure may depend on limits or damage, which may change
-                self._cached.put((path, blob), summary)
+                self._cached_summaries.put((path, blob), summary)
         return summary
 
     def has_open_tasks(self, snapshot: Snapshot, path: str) -> bool:
@@ -77,7 +77,7 @@ class Summaries:
         blob = snapshot.documents[path]
         if blob in self._blobs_without_boxes:
             return False
-        if (path, blob) not in self._cached:
+        if (path, blob) not in self._cached_summaries:
             try:
                 has_no_box = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
             except DamagedRepository:  # the row of the document shows the error
@@ -89,7 +89,7 @@ class Summaries:
 
     def read_ahead(self, snapshot: Snapshot) -> None:
         """Start to read the documents of a snapshot in the background, once, so that lists are fast."""
-        if self._thread is None and not self._closed.is_set():
+        if self._thread is None and not self._close_event.is_set():
             self._thread = threading.Thread(
                 target=self._run, args=(snapshot,), name="docyard library", daemon=True
             )
@@ -97,7 +97,7 @@ class Summaries:
 
     def close(self) -> None:
         """Stop reading ahead, and wait for the end of its thread."""
-        self._closed.set()
+        self._close_event.set()
         if self._thread is not None:
             self._thread.join()
 
@@ -107,9 +107,9 @@ class Summaries:
 
     def _run(self, snapshot: Snapshot) -> None:
         for path in list(snapshot.documents)[:_MAX_DOCUMENTS_READ_AHEAD]:
-            while not self._closed.is_set() and time.monotonic() - self._last_request < _QUIET_TIME_S:
-                self._closed.wait(_QUIET_TIME_S)
-            if self._closed.is_set():
+            while not self._close_event.is_set() and time.monotonic() - self._last_request < _QUIET_TIME_S:
+                self._close_event.wait(_QUIET_TIME_S)
+            if self._close_event.is_set():
                 return
             self.get(snapshot, path)
 

@@ -217,8 +217,8 @@ def _format_author(entry: Data) -> str:
 
 def _escape(text: str) -> str:
     """Return text on one line, with markup escaped."""
-    shortened = text if len(text) <= _MAX_LINE_CHARACTERS else text[:_MAX_LINE_CHARACTERS] + "…"
-    return _MARKUP.sub(r"\\\g<0>", shortened.replace("\n", " "))
+    short_text = text if len(text) <= _MAX_LINE_CHARACTERS else text[:_MAX_LINE_CHARACTERS] + "…"
+    return _MARKUP.sub(r"\\\g<0>", short_text.replace("\n", " "))
 
 
 def _quote(text: str, indent: str = "") -> str:
@@ -244,5 +244,5 @@ def _fence(text: str) -> str:
     longest_run = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest_run + 1)
     lines = text.rstrip("\n").split("\n")
-    more = f"\n… {len(lines) - _MAX_FENCE_LINES} more lines" if len(lines) > _MAX_FENCE_LINES else ""
-    return f"{fence}\n" + "\n".join(lines[:_MAX_FENCE_LINES]) + more + f"\n{fence}"
+    omitted_note = f"\n… {len(lines) - _MAX_FENCE_LINES} more lines" if len(lines) > _MAX_FENCE_LINES else ""
+    return f"{fence}\n" + "\n".join(lines[:_MAX_FENCE_LINES]) + omitted_note + f"\n{fence}"

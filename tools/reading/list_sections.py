@@ -116,10 +116,10 @@ def _next_step(
         return NextStep(
             "Read it with ", read_context.call("smart_read", file_path=text.path), ": it has no sections"
         )
-    first = next((entry for entry in page if entry.level), page[0])
+    first_entry = next((entry for entry in page if entry.level), page[0])
     return NextStep(
         "Read one: ",
-        read_context.call("read_section", file_path=text.path, section_heading=section_name(first)),
+        read_context.call("read_section", file_path=text.path, section_heading=section_name(first_entry)),
     )
 
 

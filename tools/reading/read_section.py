@@ -77,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             fix="Omit 'offset' to read from its beginning.",
             field="offset",
         )
-    first, last = number_shown_lines(entry.first_line, prefix, part.text)
+    first_line, last_line = number_shown_lines(entry.first_line, prefix, part.text)
     data: Data = {
         "content": part.text,
         "type": "section",
@@ -87,8 +87,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "heading_level": min(max(entry.level, 1), _MAX_HEADING_LEVEL),
         "tokens": count_tokens(part.text),
         "tokenizer": get_tokenizer(),
-        "start_line": first,
-        "end_line": last,
+        "start_line": first_line,
+        "end_line": last_line,
         "lines": [entry.first_line, entry.end_line],
         "path": text.path,
     }

@@ -234,8 +234,10 @@ def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, s
     if len(outline.entries) == 1:
         full_call = read_context.call("smart_read", file_path=text.path, mode="full")
         return NextStep("Read it in full with ", full_call)
-    longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = read_context.call("read_section", file_path=text.path, section_heading=section_name(longest))
+    longest_entry = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
+    section = read_context.call(
+        "read_section", file_path=text.path, section_heading=section_name(longest_entry)
+    )
     return NextStep("Read the section that you need, such as the longest: ", section)
 
 

@@ -162,16 +162,16 @@ def _next_step(read_context: ReadContext, passage: Passage) -> NextStep:
 
 
 def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
-    target, last = passage.target, passage.chunks[-1]
+    target, last_chunk = passage.target, passage.chunks[-1]
     cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut_chunk is not None:
         return _build_rest_step(read_context, cut_chunk)
-    if last.position < last.total and last.offset < MAX_CONTEXT:
-        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+    if last_chunk.position < last_chunk.total and last_chunk.offset < MAX_CONTEXT:
+        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last_chunk.offset + 1)
         return NextStep("Read more around it with ", wider_call)
-    if last.position < last.total:
+    if last_chunk.position < last_chunk.total:
         return NextStep(
-            "Read on with ", read_context.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT)
+            "Read on with ", read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT)
         )
     if read_context.context.offers("view_document"):
         return NextStep(

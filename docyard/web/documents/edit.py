@@ -89,14 +89,14 @@ def load_editable_text(snapshot: Snapshot, path: str, section: str) -> EditableT
     return EditableText(document, target, read_editable_text(document, target), snapshot.commit)
 
 
-def list_target_proposals(request: PageRequest, selected: str) -> list[Proposal]:
+def list_target_proposals(request: PageRequest, selected_id: str) -> list[Proposal]:
     """Return the open proposals that may receive an edit: the selected one, and the caller's newest."""
     author = request.actor.event_author
     proposals = [proposal for proposal in request.proposals if proposal.is_open]
     own_proposals = [
-        item for item in proposals if item.id != selected and item.content.author.is_same(author)
+        item for item in proposals if item.id != selected_id and item.content.author.is_same(author)
     ]
-    return [item for item in proposals if item.id == selected] + own_proposals[:_MAX_PROPOSALS]
+    return [item for item in proposals if item.id == selected_id] + own_proposals[:_MAX_PROPOSALS]
 
 
 def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:

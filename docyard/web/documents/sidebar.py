@@ -157,13 +157,13 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     sections: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in links:
         sections.setdefault((link.source, link.section), []).append(link)
-    remaining = _MAX_READ_BYTES
+    remaining_bytes = _MAX_READ_BYTES
     backlinks: list[Backlink] = []
     for group in list(sections.values())[:_MAX_BACKLINKS]:
         source = group[0].source
         size = snapshot.git.blob_size(snapshot.blob(source))
-        is_read = size <= remaining
-        remaining -= size if is_read else 0
+        is_read = size <= remaining_bytes
+        remaining_bytes -= size if is_read else 0
         backlinks.append(_build_backlink(snapshot, group) if is_read else _build_unread_backlink(group))
     return Backlinks(tuple(backlinks), len(sections), len(other_records) > _MAX_SOURCES)
 

@@ -116,7 +116,7 @@ class SearchFilter(NamedTuple):
     key: str
     label: str
     values: Sequence[str]
-    selected: str
+    selected_value: str
 
 
 class SearchResult(NamedTuple):
@@ -143,7 +143,9 @@ def render_search(request: PageRequest) -> Response:
     path = request.query.get("path", "").strip()
     filters = _build_filters(request)
     selected_filters = {
-        search_filter.key: search_filter.selected for search_filter in filters if search_filter.selected
+        search_filter.key: search_filter.selected_value
+        for search_filter in filters
+        if search_filter.selected_value
     }
     fields = {_QUERY_FIELD: query, "path": path, **selected_filters}
     page: SearchPage | None = None
@@ -195,11 +197,13 @@ def _build_filters(request: PageRequest) -> list[SearchFilter]:
         except WorkspaceError:  # a search shows the error
             values_by_key = {}
     return [
-        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, selected)
+        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, selected_value)
         for key, values in values_by_key.items()
         if key not in _RESERVED_KEYS
         and (
-            (selected := request.query.get(key, "").strip()[:_MAX_VALUE_CHARS]) or values or metadata is None
+            (selected_value := request.query.get(key, "").strip()[:_MAX_VALUE_CHARS])
+            or values
+            or metadata is None
         )
     ]
 
@@ -251,7 +255,7 @@ def _suggest_from_error(
     invalid_keys = [
         search_filter.key
         for search_filter in filters
-        if search_filter.selected and search_filter.selected not in search_filter.values
+        if search_filter.selected_value and search_filter.selected_value not in search_filter.values
     ]
     suggestions = []
     if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(nearest, list) and len(invalid_keys) == 1:
