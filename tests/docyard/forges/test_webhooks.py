@@ -405,7 +405,7 @@ def test_stored_deliveries_are_limited_in_number_and_age() -> None:
     assert not deliveries.was_applied("github", {}, b"body")
     for number in range(3_000):
         deliveries.record("github", {"x-github-delivery": str(number)}, str(number).encode())
-    assert len(deliveries._until) == 2_000
+    assert len(deliveries._expiry_by_key) == 2_000
     assert not deliveries.was_applied("github", first, b"other")
 
 
