@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 OPERATIONS = "operations"
-REF = "Branch, tag, commit, proposal, @{date}"
+REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
 """The description of the field `ref` in every reading tool; docs/history.md has the details."""
 
 # Names that models use for fields with another name.

@@ -71,7 +71,7 @@ def _format_time(time: datetime) -> str:
     return time.replace(microsecond=0).isoformat()
 
 
-_MAX_UNREADABLE = 10
+_MAX_UNREADABLE_PATHS = 10
 
 
 def search_caveats(page: SearchPage) -> Data:
@@ -85,7 +85,7 @@ def search_caveats(page: SearchPage) -> Data:
     if page.stale:
         data["stale"] = True
     if page.unreadable:
-        data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE])
+        data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE_PATHS])
         data["unreadable_total"] = len(page.unreadable)
     if page.partial:
         data["partial"] = True

@@ -266,12 +266,12 @@ class TextBudget:
         for name in _TEXT_FIELDS:
             parts = error.details.get(name)
             if isinstance(parts, tuple):
-                text, is_complete = self._render(parts, remember=name == "current")
+                text, is_complete = self._render(parts, is_recorded=name == "current")
                 texts[name] = text
                 is_cut = is_cut or not is_complete
         return {**texts, "truncated": True} if is_cut else texts
 
-    def _render(self, parts: Iterable[SectionText], *, remember: bool) -> tuple[str, bool]:
+    def _render(self, parts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
         from workspace.texts.tokens import count_tokens
 
         sources: list[str] = []
@@ -287,7 +287,7 @@ class TextBudget:
                 return "".join(sources), False
             self._remaining_tokens = max(self._remaining_tokens - count_tokens(part.source), 0)
             sources.append(part.source)
-            if remember and self._seen_texts is not None:
+            if is_recorded and self._seen_texts is not None:
                 self._seen_texts.add((part.digest,))
         return "".join(sources), True
 

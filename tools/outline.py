@@ -26,7 +26,7 @@ MAX_ENTRIES_SHOWN = 1_000
 
 
 def count_progress(tasks: tuple[Task, ...]) -> dict[str, int]:
-    """Return the number of tasks, and of completed ones."""
+    """Return the number of tasks, and of completed tasks."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 

@@ -60,7 +60,7 @@ def count_fitting(text: str, offset: int, tokens: int) -> int:
 def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     """Return at most `limit` characters of a text from `offset`, and the next offset (None at the end).
 
-    The part ends between blocks if its second half has such a position, else between lines, else anywhere.
+    The part ends between blocks if its second half has a block boundary, else between lines, else anywhere.
     """
     if len(text) - offset <= limit:
         return text[offset:], None

@@ -225,7 +225,7 @@ class Toolbox:
         return schema
 
     def _select_described_index(self) -> ServedIndex:
-        """Return the index that a list of tools describes: the latest, else the one described before."""
+        """Return the index that a list of tools describes: the latest, else the last described index."""
         with suppress(WorkspaceError):
             self._last_index = self._get_latest_index()
         return self._last_index

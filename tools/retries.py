@@ -66,7 +66,7 @@ def replay(
 ) -> Answer:
     """Return the stored answer with its commit, and with a next step for the current state.
 
-    `hints` are the hints of the retry; they precede the stored ones.
+    `hints` are the hints of the retry; they precede the stored hints.
     """
     data: Data = {**recorded_request.result, "commit": recorded_request.commit, "repeated": True}
     if hints:

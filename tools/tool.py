@@ -30,7 +30,7 @@ class Tool:
 
     `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
     registry translates an error with `usage` (forms of a call) and `example` (a call that works, with the
-    caller's values; invalid fields are empty). `correct` replaces names in an example by existing ones.
+    caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
     `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
 

@@ -175,7 +175,7 @@ def submit_step(context: Context, proposal: str) -> NextStep:
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
-    """Return the other open proposals that change the same sections; none if the search fails."""
+    """Return the other open proposals that change the same sections; empty if the search fails."""
     return attempt(partial(_find_overlaps, context, name), [], "overlapping proposals are not listed")
 
 
@@ -196,7 +196,7 @@ def _find_overlaps(context: Context, name: str) -> list[Data]:
 
 
 def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
-    """Return at most `limit` names for an answer, and the number of omitted ones."""
+    """Return at most `limit` names for an answer, and the number of omitted names."""
     escaped = [escape_invisible(name) for name in names[:limit]]
     return [*escaped, f"… and {len(names) - limit} more"] if len(names) > limit else escaped
 
@@ -204,4 +204,4 @@ def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
 def _explain_protection(paths: Sequence[str]) -> str:
     first_path = f"'{escape_invisible(paths[0])}'" if paths else "a path"
     suffix = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"the workspace's policy lets only a reviewed proposal change {first_path}{suffix}"
+    return f"the workspace's policy permits only a reviewed proposal to change {first_path}{suffix}"

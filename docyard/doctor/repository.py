@@ -49,7 +49,7 @@ _SETTING_LINE = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
 
 def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
-    """Yield settings and hooks that a user should know before running git here."""
+    """Yield settings and hooks that a user should check before git is run in the repository."""
     settings = [
         setting
         for file in (common_dir / "config", git_dir / "config.worktree")

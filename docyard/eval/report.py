@@ -46,7 +46,7 @@ def is_in_category(outcome: Outcome, category: str | None) -> bool:
 
 
 def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
-    """Return the mean of one measure over the cases that have this level; None if none has it."""
+    """Return the mean of one measure over the cases that have this level; None if no case has the level."""
     scores = [result.measures[measure] for outcome in outcomes if (result := outcome.level(level))]
     return sum(scores) / len(scores) if scores else None
 
@@ -93,7 +93,7 @@ def _compute_percentile(times: Sequence[float], share: float) -> float:
 
 
 COMPARED_MEASURE = "ndcg@10"
-"""The measure, by page, that decides whether a case gained or lost."""
+"""The measure, by page, by which a case gains or loses."""
 
 
 @dataclass(frozen=True, slots=True)

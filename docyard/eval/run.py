@@ -48,7 +48,7 @@ class _Model(BaseModel):
 
 
 class Scored(_Model):
-    """The measures of one list by name, and the rank of each expected address, None if not found."""
+    """The measures of one list by name, and the rank of each expected address; None without a rank."""
 
     measures: Mapping[str, float]
     ranks: Mapping[str, int | None]
@@ -58,7 +58,7 @@ class Outcome(_Model):
     """The result of one case. `ms` is the wall-clock time of one search for ten hits, in milliseconds.
 
     `digest` changes with the question or its answers. `found` has the first ten chunk ids, `hits` is the
-    length of the judged list. If the search refused the case, `ms` is None and there are no hits.
+    length of the judged list. If the search rejected the case, `ms` is None and there are no hits.
     """
 
     id: str
@@ -87,7 +87,7 @@ class EvalRun(_Model):
     """A full run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
 
     `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
-    that the commit lacks, and cases that the search refused.
+    that the commit lacks, and cases that the search rejected.
     """
 
     format: Literal[1] = 1
@@ -123,7 +123,7 @@ def read_runs(folder: Path, name: str, parameters: Parameters) -> list[EvalRun]:
     """
     runs = [read_run(file) for file in sorted(folder.glob("*.json"))]
     comparable_runs = [run for run in runs if run.name == name and run.parameters == parameters]
-    # The sort is stable: for two runs in the same second the file's name decides.
+    # The sort is stable: two runs of the same second are sorted by the file's name.
     return sorted(comparable_runs, key=lambda run: run.at)
 
 
@@ -245,7 +245,7 @@ class CommitChanged(WorkspaceError):
 
 
 class _SearchRefused(Exception):
-    """The search refused the case; the message has the reason."""
+    """The search rejected the case; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,10 +93,10 @@ _CACHE_SIZE = 1_000
 class PullRequestOutcome(NamedTuple):
     """The result of checking one pull request.
 
-    `reviews` and `comments` count the imported ones. `done` contains "closed" and "reopened" for the
-    proposal, and "closed_there" for the pull request. `waits` is the reason for remaining work. It is
-    "conflict" for a conflict on the forge. It is "not_fetched" if the forge's merge is not in the local
-    target yet, and "gone_on" if the forge merged without the last local commits.
+    `reviews` and `comments` are the numbers of imported reviews and comments. `done` contains "closed" and
+    "reopened" for the proposal, and "closed_there" for the pull request. `waits` is the reason for remaining
+    work: "conflict" for a conflict on the forge, "not_fetched" if the local target lacks the forge's merge,
+    and "gone_on" if the forge merged without the last local commits.
     """
 
     proposal: str
@@ -151,14 +151,14 @@ class PullRequestFollower:
         forge: Forge,
         remote: str,
         *,
-        pushed: bool = False,
+        was_pushed: bool = False,
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
     ) -> ForgeRound:
         """Check the pull requests of proposals to the served branch, and import their changes.
 
-        `branches` and `numbers` limit the check to these pull requests. `pushed` is true if commits of the
-        target were just pushed: the forge may need a moment to detect a merge in them.
+        `branches` and `numbers` limit the check to these pull requests. `was_pushed` is true if commits of
+        the target were just pushed: the forge may need a moment to detect a merge in them.
         Errors of a forge or a proposal are not raised: `error` is the first one. A failure of one proposal
         does not affect the others; a failure of the whole forge ends the round.
         """
@@ -174,7 +174,7 @@ class PullRequestFollower:
             for proposal in proposals:
                 try:
                     outcome = self._check_proposal(
-                        forge, remote, proposal, open_requests, pushed=pushed, is_named=not is_all
+                        forge, remote, proposal, open_requests, was_pushed=was_pushed, is_named=not is_all
                     )
                 except WorkspaceError as reason:
                     if is_forge_wide(reason):
@@ -224,7 +224,7 @@ class PullRequestFollower:
         proposal: Proposal,
         requests_by_branch: Mapping[str, PullRequest] | None,
         *,
-        pushed: bool,
+        was_pushed: bool,
         is_named: bool,
     ) -> PullRequestOutcome | None:
         request = self._finder.find(forge, proposal, requests_by_branch)
@@ -248,7 +248,7 @@ class PullRequestFollower:
         )  # its state may have changed meanwhile
         if proposal.is_open:
             return self._apply_end_on_forge(forge, request, proposal, outcome)
-        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, pushed=pushed)
+        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, was_pushed=was_pushed)
 
     def _build_outcome(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         return PullRequestOutcome(proposal.id, request.number, request.url, request.state)
@@ -304,7 +304,7 @@ class PullRequestFollower:
         proposal: Proposal,
         outcome: PullRequestOutcome,
         *,
-        pushed: bool,
+        was_pushed: bool,
     ) -> PullRequestOutcome:
         """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
         outcome = outcome._replace(waits=None)
@@ -323,7 +323,7 @@ class PullRequestFollower:
         if proposal.state is ProposalState.MERGED:
             record = proposal.merge_record
             commit = record.commit or record.tip if record is not None else None
-            if pushed or not self._was_pushed(remote, proposal.content.target, commit):
+            if was_pushed or not self._was_pushed(remote, proposal.content.target, commit):
                 return outcome  # the forge detects the merge itself, once it has the commits
             text = f"Merged here as {commit}."
         else:

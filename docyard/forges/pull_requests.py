@@ -109,7 +109,7 @@ def _close_fence(text: str) -> str:
 
 
 def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
-    """Return the changes by section, in at most `budget` characters, and a note about omitted ones."""
+    """Return the changes by section, in at most `budget` characters, and a note about omitted changes."""
     parts = []
     if changes.documents:
         max_chars = budget - 2_000
@@ -209,7 +209,7 @@ def _open_or_update(forge: Forge, request: PullRequest | None, new: NewPullReque
         try:
             return OpenedPullRequest(_reopen(forge, request, new), False, None)
         except (ForgeConflict, ForgeRefused):
-            pass  # such as after its branch was deleted: open a new one
+            pass  # such as after its branch was deleted: open a new pull request
     return _open(forge, new)
 
 

@@ -78,7 +78,11 @@ class ForgeRounds:
             self._follower = PullRequestFollower(self.workspace)
         try:
             forge_round = self._follower.follow(
-                forge, sync_result.remote, pushed=sync_result.pushed > 0, branches=branches, numbers=numbers
+                forge,
+                sync_result.remote,
+                was_pushed=sync_result.pushed > 0,
+                branches=branches,
+                numbers=numbers,
             )
         finally:
             forge.close_connections()

@@ -93,7 +93,7 @@ def _list_keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tupl
     return keys
 
 
-TOLERANCE = 300
+MAX_CLOCK_SKEW_S = 300
 """Maximum deviation of a signature's time in seconds (Standard Webhooks, "Verifying webhook authenticity").
 """
 
@@ -128,7 +128,7 @@ def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str
     id, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not (time.isascii() and time.isdecimal()) or len(time) > 12:
         return False
-    if abs(now - int(time)) > TOLERANCE:
+    if abs(now - int(time)) > MAX_CLOCK_SKEW_S:
         return False
     try:
         is_encoded = secret.startswith(_PREFIX)

@@ -186,7 +186,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
 _INVALID_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
 
 # Paths that need no token: static files, and webhooks, which forges sign.
-_PUBLIC = ("/static/", "/hooks/")
+_PUBLIC_PREFIXES = ("/static/", "/hooks/")
 _ANONYMOUS = b"nobody"
 _CLIENT = b"client"
 
@@ -226,7 +226,7 @@ class AuthenticationMiddleware:
     async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
         """Return the caller, a refusal, or None for a public path."""
         path = scope["path"]
-        if path.startswith(_PUBLIC):
+        if path.startswith(_PUBLIC_PREFIXES):
             return None
         headers = Headers(scope=scope).getlist("authorization")
         if headers:

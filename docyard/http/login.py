@@ -23,7 +23,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         caller = getattr(request.state, "caller", None)
         if request.method != "POST":
             after = sanitize_path(request.query_params.get("after", "/"))
-            # A caller without a person may log in as one, because only a person approves.
+            # A caller without a person may log in as a person, because only a person approves.
             if caller is not None and caller.person is not None:
                 return RedirectResponse(after, 303)
             return await render_login_page(request.scope, is_signed_in=caller is not None, after=after)

@@ -165,7 +165,9 @@ def build_app(
         ClientDisconnect: _respond_to_disconnect,
     }
     inner_app = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
-    inner_app.router.redirect_slashes = False  # a redirect would name the scheme, which only a proxy knows
+    inner_app.router.redirect_slashes = (
+        False  # a redirect would contain the scheme, which differs behind a proxy
+    )
     authentication = AuthenticationMiddleware(
         inner_app,
         verifier,

@@ -29,8 +29,8 @@ from tools.registry import Toolbox
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The largest body of a request that is accepted."""
 
-_WORKERS = 8
-_TOO_LARGE = 413
+_WORKER_COUNT = 8
+_TOO_LARGE_STATUS = 413
 _EVENT_STREAM = "text/event-stream"
 
 
@@ -79,7 +79,7 @@ class _TooLargeSend:
         self._is_replaced = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE:
+        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
             self._is_replaced = True
             await _build_too_large_response()(self._scope, self._receive, self._send)
         elif not self._is_replaced:
@@ -93,7 +93,7 @@ def _build_too_large_response() -> Response:
         "data": {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    return Response(body, _TOO_LARGE, media_type="application/json")
+    return Response(body, _TOO_LARGE_STATUS, media_type="application/json")
 
 
 @asynccontextmanager
@@ -116,7 +116,7 @@ async def serve_http(
         warm_event.set()
         announcer.schedule()
 
-    async with Workers(_WORKERS) as workers:
+    async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(toolbox, workers)
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus, is_shared=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
-LINE_LIMIT = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 """The longest line that is read, in bytes without its line break."""
 
 _ID_SCAN_BYTES = 64 * 1024
@@ -44,7 +44,7 @@ class Refusal:
 class LineAssembler:
     """A splitter of chunks into lines, which buffers at most `limit` bytes of an incomplete line."""
 
-    def __init__(self, limit: int = LINE_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
         self._limit = limit
         self._chunks: list[bytes] = []
         self._size = 0
@@ -80,7 +80,7 @@ class LineAssembler:
         return line
 
 
-def build_refusal(line: bytes | OversizedLine, limit: int = LINE_LIMIT) -> Refusal | None:
+def build_refusal(line: bytes | OversizedLine, limit: int = MAX_LINE_BYTES) -> Refusal | None:
     """Return the error for a line that is not a JSON-RPC message; None if no response is expected."""
     if isinstance(line, OversizedLine):
         message = f"The message has {line.size:,} bytes; the limit is {limit:,}. Split it into several calls."

@@ -1,7 +1,7 @@
 """Notifications about changed tools and resources, in both protocol versions.
 
-The values of the taxonomy are part of a tool schema, and a commit may add new ones. A client with a handshake
-receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
+The values of the taxonomy are part of a tool schema, and a commit may add new values. A client with a
+handshake receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
 
 A client with a handshake subscribes to one resource at a time, a stateless client to several on its stream.
 The branch is checked after each call. While there is a subscription, it is also checked every second, because

@@ -51,7 +51,7 @@ _LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
 _FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
 _WARM_UP_DELAY_S = 1.0  # delay of background work if no client lists the tools before
 _TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits this long for the values of a declared taxonomy
-_WORKERS = 8
+_WORKER_COUNT = 8
 _MAX_CLIENT_NAME_CHARACTERS = 100
 _PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -223,7 +223,7 @@ async def serve_stdio(
                 workers.close()
                 connection.stop()
 
-    async with Workers(_WORKERS) as workers:
+    async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(toolbox, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus)

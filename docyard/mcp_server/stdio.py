@@ -50,9 +50,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.input import LINE_LIMIT, LineAssembler, OversizedLine, build_refusal
+from docyard.mcp_server.input import MAX_LINE_BYTES, LineAssembler, OversizedLine, build_refusal
 
-REQUEST_LIMIT = 32
+MAX_OPEN_REQUESTS = 32
 """The largest number of unanswered requests; further requests wait."""
 
 _READ_BYTES = 256 * 1024
@@ -76,8 +76,8 @@ class OpenRequests:
     async def add(self, request: RequestId, size: int) -> None:
         """Add a request; wait until the limits permit it."""
         while self._entries and (
-            len(self._entries) >= REQUEST_LIMIT
-            or size + sum(other_size for _, other_size in self._entries) > LINE_LIMIT
+            len(self._entries) >= MAX_OPEN_REQUESTS
+            or size + sum(other_size for _, other_size in self._entries) > MAX_LINE_BYTES
         ):
             await self._change_event.wait()
         self._entries.append((request, size))

@@ -85,7 +85,7 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
 
 
 def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int = 0) -> DiffRows:
-    """Return rows with at most `max_chars` characters of unchanged text; add the omitted ones to `more`."""
+    """Return rows with at most `max_chars` unchanged characters; `more` counts the omitted characters."""
     limited_rows: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
@@ -143,7 +143,7 @@ def _format_lines(text: str, style: Literal["removed", "added"]) -> tuple[TextRu
 
 
 def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
-    """Yield unchanged lines: those near a change, and between them the others, folded."""
+    """Yield unchanged lines; those that are not near a change are folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
         return

@@ -176,7 +176,7 @@ class Site:
         self.background.close()
 
     def proposals_at(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
-        """Return every proposal, the newest first, at a version; the current ones if it is empty.
+        """Return every proposal, the newest first, at a version; the current proposals without a version.
 
         Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
         version.

@@ -142,7 +142,8 @@ MAX_COMMITS = 300
 class LastChanges:
     """The last change of each path, for the last requested commit. Safe in several threads.
 
-    The changes of a new commit are added to the cached ones, so each commit is compared once with its parent.
+    The changes of a new commit are added to the cached changes, so each commit is compared with its parent
+    once.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The operations of edit_document: their fields, how a call selects one, and examples after an error.
 
-An example has the caller's fields, and valid values for the missing ones.
+An example has the caller's fields, and valid values for the missing fields.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def all_fields() -> dict[str, Any]:
 
 
 def resolve_operation(arguments: CallArguments) -> str:
-    """Return the operation that a call names, else the one that its fields match.
+    """Return the operation that a call names, else the operation that its fields match.
 
     Raises InvalidArguments if the name is unknown, and if several operations or none match.
     """

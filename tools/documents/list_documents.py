@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Boolean, Integer, read_arguments
+from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
 from tools.examples import suggested_names
 from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import summarize_sections, truncation_hint
@@ -41,7 +41,7 @@ class ListDocumentsArguments(Arguments):
     has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     cursor: str | None = Field(None, description="next_cursor")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

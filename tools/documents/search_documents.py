@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, read_arguments
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -25,7 +25,7 @@ class SearchDocumentsArguments(Arguments):
 
     query: str = Field(description="Words")
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

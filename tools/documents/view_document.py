@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.arguments import (
     OPERATIONS,
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Boolean,
     InvalidArguments,
@@ -57,7 +57,7 @@ class ViewDocumentArguments(Arguments):
     include_subsections: Boolean = Field(False, description="With all below it")
     offset: Natural | None = Field(None, description="Character to continue from")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:

@@ -1,6 +1,6 @@
 """Descriptions of commits and of their changes.
 
-`blame_data` returns runs of lines of one commit, and describes each commit once.
+`blame_data` returns runs of adjacent lines with the same commit, and describes each commit once.
 """
 
 from __future__ import annotations

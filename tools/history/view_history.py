@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from tools.arguments import (
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Boolean,
     Integer,
@@ -53,7 +53,7 @@ class ViewHistoryArguments(Arguments):
     diff: Boolean | None = Field(None, description="With diffs; by default for a section only")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Commits of a page")
     cursor: str | None = Field(None, description="next_cursor of the last page")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -185,7 +185,7 @@ def _view_blame(read_context: ReadContext, location: Location, position: str | N
 
 
 def _describe_target(location: Location) -> Data:
-    """Return the document and section of a location; the section of a task is the one that contains it."""
+    """Return the document and section of a location; for a task, the section that contains the task."""
     return {"file": location.file, "slug": read_fragment(location.slug).section if location.slug else None}
 
 

@@ -26,7 +26,7 @@ _MAX_FILES = 100
 
 
 class NotChanged(WorkspaceError):
-    """The proposal does not change the requested document or section. `candidates` are changed ones."""
+    """The proposal does not change the requested document or section. `candidates` are changed names."""
 
     code = "NOT_CHANGED"
 

@@ -67,7 +67,7 @@ def choose_commit(context: Context, proposal: Proposal) -> str | None:
 
 
 def describe_author(author: Author) -> Data:
-    """Return an author, and how the author is known: `client` or `token` is its name, the other null."""
+    """Return an author; `client` or `token` is a name if the author is known by it, else null."""
     from workspace.proposals.events import KnownBy
 
     label = escape_invisible(author.label) or None

@@ -10,7 +10,7 @@ from pydantic import Field
 from tools.arguments import (
     MAX_BUDGET,
     MIN_BUDGET,
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Budget,
     Integer,
@@ -51,7 +51,7 @@ class SmartReadArguments(Arguments):
         description="Summary generation style (default: structured); outline: headings with sizes; lead: "
         "first sentences",
     )
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     threshold: Integer = Field(
         DEFAULT_THRESHOLD_TOKENS, description="Tokens from which auto summarizes", ge=1
     )

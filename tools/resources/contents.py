@@ -2,8 +2,8 @@
 
 A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, and its
 fragment names a section. The host is empty. The first folder of a path cannot be the host, because programs
-lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved ones are
-percent-encoded (RFC 3986 §2).
+lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved characters
+are percent-encoded (RFC 3986 §2).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read_arguments
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, Natural, read_arguments
 from tools.examples import with_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting
 from tools.read_context import ReadContext
@@ -40,7 +40,7 @@ class GetDocArguments(Arguments):
         ge=0,
         le=MAX_CONTEXT,
     )
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     offset: Natural | None = Field(None, description="Character to continue from")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, InvalidArguments, read_arguments
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, read_arguments
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -36,7 +36,7 @@ class SearchDocsArguments(Arguments):
         description="Opaque pagination token returned from a previous search. Omit for the first page. "
         "Returns an error if invalid or malformed.",
     )
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     path: str | None = Field(None, description="Folder, document or glob.")
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")

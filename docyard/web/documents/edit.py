@@ -58,7 +58,8 @@ class EditableText(NamedTuple):
 class EditForm(NamedTuple):
     """The fields of a sent form: the text, its target, and the title and description of a proposal.
 
-    `proposal` is the id of an existing proposal, empty for a new one. `base` is the commit that was read.
+    `proposal` is the id of an existing proposal; empty if a new one is created. `base` is the commit that was
+    read.
     """
 
     path: str

@@ -87,7 +87,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
         texts = {}  # the action succeeded, so they are stored
     new_changes = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and new_changes is None:
-        retry_label = ""  # a decision needs the changes on the page
+        retry_label = ""  # a review or merge needs the changes on the page
     return request.page(
         "refused.html",
         status=get_status(error),
@@ -100,7 +100,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
         blocker_messages=[blocker["message"] for blocker in error.details.get("blocks", ())][1:],
         new_changes=new_changes,
         texts=texts,
-        # A decision is for the commit that the user saw: the form's, unless this page shows newer changes.
+        # A review or merge is for the commit that the user saw: the form's, or the tip if this page shows it.
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
             name: request.fields[name] for name in ("file", "slug", "reply_to") if name in request.fields

@@ -83,7 +83,7 @@ class ForgeScene(Scene):
 
     def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
         """Check one proposal's pull request."""
-        found = self.round(branches=[proposal.content.branch], pushed=pushed)
+        found = self.round(branches=[proposal.content.branch], was_pushed=pushed)
         assert found.error is None, found.error
         (one,) = found.pull_requests
         return one
