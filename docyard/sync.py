@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("docyard")
 
-_COLLECT_S = 0.05  # commits within this time become one push
-_FIRST_EXCHANGE_S = 1.0  # the delay of the first exchange of a schedule
-_READ_SETTINGS_S = 10.0  # the longest time between two reads of the settings
-_RETRY_S, _MAX_RETRY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
-_LAST_PUSH_S = 5.0  # for the push of the last commits when the server ends
+_COLLECTION_TIME_S = 0.05  # commits within this time become one push
+_FIRST_EXCHANGE_DELAY_S = 1.0  # the delay of the first exchange of a schedule
+_SETTINGS_INTERVAL_S = 10.0  # the longest time between two reads of the settings
+_RETRY_DELAY_S, _MAX_RETRY_DELAY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
+_LAST_PUSH_TIMEOUT_S = 5.0  # for the push of the last commits when the server ends
 
 UnpushedTips = frozenset[tuple[str, str]]
 """Branches whose tips the remote does not have, each with its commit."""
@@ -51,7 +51,7 @@ class Synchronizer:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
         self._next_exchange_at: float | None = None  # monotonic seconds
-        self._retry_at, self._retry_s = 0.0, _RETRY_S
+        self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S
         self._tried_tips: UnpushedTips = frozenset()
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class Synchronizer:
         self._closing.set()
         self._schedule_changed.set()
         if self._thread.is_alive():
-            self._thread.join(_LAST_PUSH_S)
+            self._thread.join(_LAST_PUSH_TIMEOUT_S)
 
     def _run(self) -> None:
         while True:
@@ -84,12 +84,12 @@ class Synchronizer:
                 return
             self._schedule_changed.wait(self._compute_wait())
             if not self._closing.is_set():
-                time.sleep(_COLLECT_S)
+                time.sleep(_COLLECTION_TIME_S)
 
     def _compute_wait(self) -> float:
         """Return the seconds until the next exchange, or until the settings are read again."""
         now = time.monotonic()
-        waits = [_READ_SETTINGS_S]
+        waits = [_SETTINGS_INTERVAL_S]
         if self._next_exchange_at is not None:
             waits.append(self._next_exchange_at - now)
         if self._retry_at > now:
@@ -103,7 +103,7 @@ class Synchronizer:
             self._next_exchange_at = None
         elif self._next_exchange_at is None or self._next_exchange_at - now > settings.every:
             self._next_exchange_at = now + min(
-                _FIRST_EXCHANGE_S, settings.every
+                _FIRST_EXCHANGE_DELAY_S, settings.every
             )  # the schedule is new, or its interval became shorter
         is_due = self._next_exchange_at is not None and now >= self._next_exchange_at and not is_last
         if is_due:
@@ -199,12 +199,12 @@ class Synchronizer:
             log.warning("synchronization with the remote failed: %s. %s", error.message, error.fix)
         since = last_failure.since if last_failure is not None else datetime.now(UTC)
         status.failure = ExchangeFailure(error, since)
-        self._retry_at = time.monotonic() + self._retry_s
-        self._retry_s = min(2 * self._retry_s, _MAX_RETRY_S)
+        self._retry_at = time.monotonic() + self._retry_delay_s
+        self._retry_delay_s = min(2 * self._retry_delay_s, _MAX_RETRY_DELAY_S)
 
     def _record_success(self) -> None:
         status = self._workspace.sync_status()
         if status.failure is not None:
             log.warning("synchronization with the remote works again")
         status.failure = None
-        self._retry_at, self._retry_s = 0.0, _RETRY_S
+        self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S

@@ -37,19 +37,19 @@ _CONNECTED_EVENTS = ("connection.connect_tcp.complete", "connection.start_tls.co
 
 
 class TransportLimits(NamedTuple):
-    """The limits of a call; times are in seconds.
+    """The limits of a call.
 
-    `total` limits one call with all its attempts, `pages` one list, and `bytes` one response. The delay
-    between two attempts is `pause`, doubled each time, or the forge's delay. A delay above `longest_pause`
+    `total_s` limits one call with all its attempts, `pages` one list, and `bytes` one response. The delay
+    between two attempts is `delay_s`, doubled each time, or the forge's delay. A delay above `max_delay_s`
     fails the call at once; the error then contains the delay.
     """
 
-    connect: float = 5.0
-    read: float = 15.0
-    total: float = 30.0
+    connect_s: float = 5.0
+    read_s: float = 15.0
+    total_s: float = 30.0
     attempts: int = 3
-    pause: float = 0.5
-    longest_pause: float = 10.0
+    delay_s: float = 0.5
+    max_delay_s: float = 10.0
     pages: int = 20
     bytes: int = 10_000_000
 
@@ -75,7 +75,7 @@ class ForgeTransport:
         self._client = httpx2.Client(
             # No compression: the decompressed response could have any size.
             headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **headers},
-            timeout=httpx2.Timeout(limits.read, connect=limits.connect),
+            timeout=httpx2.Timeout(limits.read_s, connect=limits.connect_s),
             # One connection, so that its socket is known at the timeout.
             limits=httpx2.Limits(max_connections=1),
             # The system's proxies and certificate authorities apply, but not for this machine.
@@ -132,16 +132,16 @@ class ForgeTransport:
     def _call(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, is_idempotent: bool
     ) -> ForgeResponse:
-        limits, deadline = self._limits, time.monotonic() + self._limits.total
+        limits, deadline = self._limits, time.monotonic() + self._limits.total_s
         with self._lock:
             for attempt in range(1, limits.attempts + 1):
-                default_delay = limits.pause * 2.0 ** (attempt - 1)
+                default_delay = limits.delay_s * 2.0 ** (attempt - 1)
                 result, may_retry = self._attempt(method, url, body, deadline)
                 if isinstance(result, ForgeResponse):
                     return result
                 forge_delay = get_retry_delay(result)
                 delay = default_delay if forge_delay is None else forge_delay
-                is_last = attempt == limits.attempts or delay > limits.longest_pause
+                is_last = attempt == limits.attempts or delay > limits.max_delay_s
                 if not is_idempotent or not may_retry or is_last or time.monotonic() + delay > deadline:
                     raise result
                 time.sleep(delay)
@@ -155,7 +155,7 @@ class ForgeTransport:
             response = self._follow_redirects(method, url, body, deadline)
         except httpx2.HTTPError as error:
             if time.monotonic() >= deadline:
-                reason = f"the call took more than {self._limits.total:g} seconds"
+                reason = f"the call took more than {self._limits.total_s:g} seconds"
                 return ForgeUnreachable(self.title, reason), False
             return ForgeUnreachable(self.title, _describe_error(error)), True
         except ForgeError as error:

@@ -240,7 +240,7 @@ async def _respond_to_disconnect(request: Request, error: Exception) -> Response
 
 
 _SHUTDOWN_TIMEOUT_S = 20  # for running writes
-_POLL_S = 0.1  # between two checks for idle connections
+_POLL_INTERVAL_S = 0.1  # between two checks for idle connections
 _KEEP_ALIVE_S = 15
 _MAX_HEADER_BYTES = 32_768
 
@@ -270,7 +270,7 @@ class _Server(uvicorn.Server):
     async def _finish(self) -> None:
         await self._stopping.finish()
         while True:  # close clients that do not read their response
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(_POLL_INTERVAL_S)
             for connection in [*self.server_state.connections]:
                 if isinstance(connection, TimeoutH11Protocol) and connection.is_idle:
                     connection.transport.abort()

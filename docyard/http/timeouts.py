@@ -21,9 +21,9 @@ class TimeoutH11Protocol(H11Protocol):
     Beyond `max_connections`, the connection that is idle the longest is closed.
     """
 
-    header_timeout = 20.0  # seconds
-    body_timeout = 120.0  # seconds: 4 MiB over a slow connection
-    drain_timeout = 5.0  # seconds for the remaining body after its response
+    header_timeout_s = 20.0
+    body_timeout_s = 120.0  # 4 MiB over a slow connection
+    drain_timeout_s = 5.0  # for the remaining body after the response
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
@@ -47,7 +47,7 @@ class TimeoutH11Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
-            self._start_timer(self.drain_timeout)
+            self._start_timer(self.drain_timeout_s)
 
     @property
     def is_open(self) -> bool:
@@ -71,7 +71,7 @@ class TimeoutH11Protocol(H11Protocol):
             if is_complete:
                 self._cancel_timer()
             else:
-                self._start_timer(self.header_timeout if state is h11.IDLE else self.body_timeout)
+                self._start_timer(self.header_timeout_s if state is h11.IDLE else self.body_timeout_s)
 
     def _start_timer(self, seconds: float) -> None:
         self._cancel_timer()

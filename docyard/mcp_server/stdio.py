@@ -56,10 +56,10 @@ MAX_OPEN_REQUESTS = 32
 """The largest number of unanswered requests; further requests wait."""
 
 _READ_BYTES = 256 * 1024
-_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_S
-_STALL_S = 3.0
-_POLL_S = 0.5  # interval of the checks for a stalled output and for a closed input
-_FLUSH_S = 1.0  # time for the last line when the server stops
+_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_TIMEOUT_S
+_STALL_TIMEOUT_S = 3.0
+_POLL_INTERVAL_S = 0.5  # interval of the checks for a stalled output and for a closed input
+_FLUSH_TIMEOUT_S = 1.0  # time for the last line when the server stops
 
 
 class OpenRequests:
@@ -199,7 +199,7 @@ class InputFile(anyio.AsyncFile[str]):
         assembler, is_closed = LineAssembler(), _build_hang_up_check(descriptor)
 
         def offer(line: bytes | OversizedLine) -> None:
-            while not self._slot.acquire(timeout=_POLL_S):
+            while not self._slot.acquire(timeout=_POLL_INTERVAL_S):
                 if is_closed():
                     from_thread.run_sync(self.close_event.set, token=token)
             from_thread.run_sync(self._line_sender.send_nowait, line, token=token)
@@ -245,13 +245,13 @@ class OutputFile(anyio.AsyncFile[str]):
 
     async def wait_stalled(self) -> None:
         """Wait until the client has read nothing for three seconds while a text was pending."""
-        while not self._unwritten_count or time.monotonic() - self._progress_time < _STALL_S:
-            await anyio.sleep(_POLL_S)
+        while not self._unwritten_count or time.monotonic() - self._progress_time < _STALL_TIMEOUT_S:
+            await anyio.sleep(_POLL_INTERVAL_S)
 
     def close(self) -> None:
-        """End the thread after the queued texts; wait at most `_FLUSH_S` for it."""
+        """End the thread after the queued texts; wait at most `_FLUSH_TIMEOUT_S` for it."""
         self._queue.put(None)
-        self._thread.join(_FLUSH_S)
+        self._thread.join(_FLUSH_TIMEOUT_S)
 
     def _run(self, descriptor: int, on_broken: Callable[[], None], token: EventLoopToken) -> None:
         def finish_write(written_event: anyio.Event, is_broken: bool) -> None:

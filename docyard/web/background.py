@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Step = Callable[[], bool]
 
 _MAX_QUEUED_STEPS = 64  # the oldest is dropped; a later request for the same page submits it again
-_PAUSE_S = 0.005  # between two steps, so that requests run first
+_STEP_DELAY_S = 0.005  # between two steps, so that requests run first
 
 
 class BackgroundQueue:
@@ -66,4 +66,4 @@ class BackgroundQueue:
             if is_done:
                 with self._lock:
                     self._queue.pop(key, None)
-            self._close_event.wait(_PAUSE_S)
+            self._close_event.wait(_STEP_DELAY_S)

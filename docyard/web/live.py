@@ -23,9 +23,9 @@ MAX_LISTENERS = 100
 """The maximum number of listening pages; further pages get a response to retry later."""
 
 _CHECK_INTERVAL_S = 1.0
-_TICK_S = 0.25  # between two checks of a listener for a new version, or for the shutdown
+_TICK_INTERVAL_S = 0.25  # between two checks of a listener for a new version, or for the shutdown
 _PING_INTERVAL_S = 15.0  # an idle connection may be closed by a proxy or a browser
-_RETRY_MS = 3_000  # before a browser reconnects
+_RECONNECT_DELAY_MS = 3_000  # before a browser reconnects
 _UNFINISHED_SUFFIX = "~"
 
 
@@ -73,7 +73,7 @@ class LiveUpdates:
             return
         self.listeners += 1
         try:
-            yield f"retry: {_RETRY_MS}\n\n"
+            yield f"retry: {_RECONNECT_DELAY_MS}\n\n"
             sent_at = time.monotonic()
             while not self._is_closed:
                 await self._check_version(site)
@@ -88,7 +88,7 @@ class LiveUpdates:
                 elif time.monotonic() - sent_at >= _PING_INTERVAL_S:
                     yield ": still here\n\n"
                     sent_at = time.monotonic()
-                await anyio.sleep(_TICK_S)
+                await anyio.sleep(_TICK_INTERVAL_S)
         finally:
             self.listeners -= 1
 

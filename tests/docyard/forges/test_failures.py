@@ -160,7 +160,7 @@ def test_closed_port_is_unreachable() -> None:
 
 def test_slow_headers_end_at_the_total_timeout() -> None:
     # Only the total is limited here: on a busy machine a byte may be late.
-    patience = STEADY._replace(total=0.5)
+    patience = STEADY._replace(total_s=0.5)
     with serve_slow_headers() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
         _adapter(port, patience).get(1)
 

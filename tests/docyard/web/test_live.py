@@ -25,7 +25,7 @@ _LONG = 30  # seconds
 def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the repository more often than in production."""
     monkeypatch.setattr(live, "_CHECK_INTERVAL_S", 0.05)
-    monkeypatch.setattr(live, "_TICK_S", 0.02)
+    monkeypatch.setattr(live, "_TICK_INTERVAL_S", 0.02)
 
 
 async def _next_move(events: AsyncIterator[str]) -> dict[str, str]:
