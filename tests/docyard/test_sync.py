@@ -175,7 +175,7 @@ def test_sync_failure_is_reported_until_resolved(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("docyard.sync._RETRY_DELAY_S", 0.05)
-    monkeypatch.setattr(server.synchronizer, "_retry_s", 0.05)
+    monkeypatch.setattr(server.synchronizer, "_retry_delay_s", 0.05)
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     away = remote_repo.path.with_name("away.git")
     remote_repo.path.rename(away)

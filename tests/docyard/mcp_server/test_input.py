@@ -54,7 +54,7 @@ def test_endless_line_uses_bounded_memory() -> None:
     assembler = LineAssembler(limit=1_000_000)
     for _ in range(100):
         assert list(assembler.feed(b"x" * 100_000)) == []
-        assert sum(map(len, assembler._pending)) <= 1_100_000
+        assert sum(map(len, assembler._chunks)) <= 1_100_000
     (line,) = assembler.feed(b"\n")
     assert isinstance(line, OversizedLine)
     assert line.size == 10_000_000
