@@ -142,14 +142,14 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         assert versions.get_current(workspace) == seen[-1]
         repo.git(*change)
         assert versions.get_current(workspace) == seen[-1]
-    assert Versions().now(workspace) == seen[-1]
+    assert Versions().get_current(workspace) == seen[-1]
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     workspace = Workspace.open(repo.path)
     (repo.path / ".git").rename(repo.path / "elsewhere")
-    assert Versions().now(workspace) == ""
+    assert Versions().get_current(workspace) == ""
 
 
 def test_head_request_for_events_ends(tmp_path: Path) -> None:
