@@ -372,8 +372,8 @@ MUTATIONS = (
     Mutation(
         "token of the HTTP server",
         "docyard/http/authentication.py",
-        "        if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):\n",
-        "        if not self.is_open:\n",
+        "        if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):\n",
+        "        if not self.accepts_everyone:\n",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
@@ -393,7 +393,7 @@ MUTATIONS = (
     Mutation(
         "a session does not speak at /mcp",
         "docyard/http/authentication.py",
-        "if path != MCP and (session",
+        "if path != MCP_PATH and (session",
         "if (session",
         ("tests/docyard/http/test_authentication.py",),
     ),
@@ -449,14 +449,14 @@ MUTATIONS = (
     Mutation(
         "webhooks are signed",
         "docyard/forges/webhooks.py",
-        '    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())\n',
+        '    return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())\n',
         "    return True\n",
         ("tests/docyard/forges/test_webhooks.py",),
     ),
     Mutation(
         "a forge's token goes to its origin alone",
         "docyard/forges/transport.py",
-        "        if _get_origin(resolved) != self._origin:\n",
+        "        if _get_origin(resolved_url) != self._origin:\n",
         "        if False:\n",
         ("tests/docyard/forges/test_failures.py",),
     ),

@@ -102,7 +102,7 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
 
     An address that never existed is treated as relative to the folder, as Git does.
     """
-    from tools.moved import find_moved
+    from tools.moved_addresses import find_moved_location
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
@@ -111,7 +111,11 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
     if path not in files:
         paths = _list_candidate_paths(workspace, path, folder)
         path = next(
-            (candidate for candidate in paths if find_moved(workspace.moves, snapshot, candidate, None)),
+            (
+                candidate
+                for candidate in paths
+                if find_moved_location(workspace.moves, snapshot, candidate, None)
+            ),
             paths[-1],
         )
     return path if fragment is None else f"{path}#{fragment}"

@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def render_tools_page() -> str:
     """Return the reference page of the tools: each with its description, its input, and an example call."""
-    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
+    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, load_toolset
 
     lines = [
         "# Tools",
@@ -38,7 +38,7 @@ def render_tools_page() -> str:
     ]
     for toolset in TOOLSETS:
         lines += ["", f"## {toolset}"]
-        for tool in family(toolset):
+        for tool in load_toolset(toolset):
             lines += ["", *_render_tool(tool)]
     return "\n".join(lines) + "\n"
 

@@ -80,7 +80,7 @@ SEARCHES: tuple[Call, ...] = (
 )
 ALL = "documents,tasks,search,reading,history"
 # The client chooses the query of a search, so these steps name no complete call.
-OPEN = re.compile(r"Search (again as the hint says|for more with search_docs)")
+OPEN = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
 
 
 @pytest.fixture(scope="module")

@@ -119,19 +119,19 @@ def test_only_unchanged_cases_are_compared() -> None:
     before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
     now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
     difference = compare_runs(before, now)
-    assert [pair.current.id for pair in difference.gained()] == ["a"]
-    assert [pair.current.id for pair in difference.lost()] == ["b"]
-    assert difference.change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
-    assert difference.change("chunk", None, "mrr") is None
-    assert difference.change("page", "x", "mrr") is None
+    assert [pair.current.id for pair in difference.list_gains()] == ["a"]
+    assert [pair.current.id for pair in difference.list_losses()] == ["b"]
+    assert difference.compute_change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
+    assert difference.compute_change("chunk", None, "mrr") is None
+    assert difference.compute_change("page", "x", "mrr") is None
 
 
 def test_largest_gains_and_losses_come_first() -> None:
     before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
     now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
     difference = compare_runs(before, now)
-    assert [pair.current.id for pair in difference.gained()] == ["b", "a"]
-    assert [pair.current.id for pair in difference.lost()] == ["d", "c"]
+    assert [pair.current.id for pair in difference.list_gains()] == ["b", "a"]
+    assert [pair.current.id for pair in difference.list_losses()] == ["d", "c"]
 
 
 def test_report_contains_measures_gains_and_problems() -> None:

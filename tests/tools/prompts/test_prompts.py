@@ -13,7 +13,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
-from tools.prompts import FAMILY, prompts_for
+from tools.prompts import PROMPTS, prompts_for
 from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
 from tools.registry import Toolbox
 from tools.tool import Context
@@ -28,7 +28,7 @@ GIVEN: Mapping[str, dict[str, str]] = {
 }
 NAMES = frozenset(tool.name for tool in all_tools())
 
-every_prompt = pytest.mark.parametrize("prompt", FAMILY, ids=lambda prompt: prompt.name)
+every_prompt = pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 
 
 def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
@@ -38,7 +38,7 @@ def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -
 
 
 def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> FilledPrompt:
-    return prompt.write(context, prompt.read(given))
+    return prompt.write(context, prompt.parse(given))
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
         {**good, "y" * 10_000: "x"},
     ):
         with pytest.raises(InvalidArguments) as caught:
-            prompt.read(wrong)
+            prompt.parse(wrong)
         assert caught.value.fix
         assert len(caught.value.message) < 200
     with pytest.raises(InvalidArguments, match="unknown argument") as caught:
-        prompt.read({**good, needed.name[:-1]: "x"})
+        prompt.parse({**good, needed.name[:-1]: "x"})
     assert caught.value.details["nearest"] == [needed.name]
 
 
@@ -173,7 +173,7 @@ def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
 def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
     found = {
         f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
-        for prompt in FAMILY
+        for prompt in PROMPTS
         for argument in prompt.arguments
         if argument.complete
     }

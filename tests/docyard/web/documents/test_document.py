@@ -300,16 +300,16 @@ def test_page_does_not_wait_for_a_long_history(own: Pages, monkeypatch: pytest.M
     first = own.get("/doc/specs/api.md")
     assert "changed-by" not in first
     assert "/history/specs/api.md" in first
-    assert _shown_version(first) == format_unfinished_version(own.site.versions.now(own.workspace))
+    assert _shown_version(first) == format_unfinished_version(own.site.versions.get_current(own.workspace))
     held.set()
     _wait_until(lambda: not own.site.is_reading)
     second = own.get("/doc/specs/api.md")
     assert "changed-by" in second
-    assert _shown_version(second) == own.site.versions.now(own.workspace)
+    assert _shown_version(second) == own.site.versions.get_current(own.workspace)
 
 
 def test_page_does_not_wait_for_the_link_graph(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docyard.web.documents.sidebar._SMALL_WORKSPACE", 0)
+    monkeypatch.setattr("docyard.web.documents.sidebar._MAX_SMALL_WORKSPACE_DOCUMENTS", 0)
     graph = own.site.index().links
     with graph._update_lock:  # another thread has the lock
         first = own.get("/doc/specs/api.md")

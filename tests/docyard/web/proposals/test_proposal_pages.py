@@ -32,7 +32,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     closed = scene.open("Given up")
     scene.proposal_actions.close(closed.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(list, "PAGE", PAGE)
+        patch.setattr(list, "PROPOSALS_PER_PAGE", PAGE)
         yield made
 
 
@@ -134,7 +134,7 @@ def test_any_query_of_changes_renders(many: Pages, query: str) -> None:
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "PAGE", PAGE)
+    monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", PAGE)
     made = pages(tmp_path)
     one = made.scene.proposed()
     for number in range(10):
