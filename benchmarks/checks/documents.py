@@ -31,8 +31,8 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from benchmarks.corpus import markdown_files
-from benchmarks.reports.report import table
+from benchmarks.corpus import find_markdown_files
+from benchmarks.reports.report import format_table
 from docyard.terminal.console import show_progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
@@ -246,7 +246,7 @@ def main() -> int:
     arguments = parser.parse_args()
     root: Path = arguments.folder
     one_file = partial(check, root, sys.maxsize if arguments.every else SPREAD)
-    files = markdown_files(root)
+    files = find_markdown_files(root)
     if not files:
         print(f"There is no *.md file in {root}.", file=sys.stderr)
         return 2
@@ -259,7 +259,7 @@ def main() -> int:
             report.add(one)
             if report_progress:
                 report_progress(done, len(files), None)
-    print(table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()]))
+    print(format_table(("check", "times"), [(name, f"{count:,}") for name, count in report.tried.items()]))
     for name, path, outcome in report.wrong[:SHOWN]:
         print(f"{name}: {path}: {outcome}")
     kinds = Counter(name for name, _, _ in report.wrong)

@@ -30,12 +30,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.child import ROOT, environment
+from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.engines.fts5 import measure as measure_fts5
 from benchmarks.reports.yardsticks import SMALL, TRIP_MS
-from benchmarks.serving.stdio import Peer
-from benchmarks.timing import percentile, seconds
+from benchmarks.serving.stdio import StdioServer
+from benchmarks.timing import measure_seconds, percentile
 from workspace.diff.formats import format_markdown
 from workspace.edits import AppendContent
 from workspace.proposals.actions.repository import Actor
@@ -121,13 +121,13 @@ def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: rando
         name, viewed = waiting.pop(), chance.choice(ids)
         if proposal_reviews.preview(proposal_actions.find(name)).conflicts:
             continue
-        times.listed.append(seconds(proposal_actions.list_all))
-        times.view.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
-        times.again.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
+        times.listed.append(measure_seconds(proposal_actions.list_all))
+        times.view.append(measure_seconds(lambda: view(workspace, viewed)))  # noqa: B023
+        times.again.append(measure_seconds(lambda: view(workspace, viewed)))  # noqa: B023
         found += view(workspace, viewed)
         workspace.durable = len(times.merge) > len(times.synced)
         merge_times = times.synced if workspace.durable else times.merge
-        merge_times.append(seconds(lambda: proposal_actions.merge(name, _ACTOR)))  # noqa: B023
+        merge_times.append(measure_seconds(lambda: proposal_actions.merge(name, _ACTOR)))  # noqa: B023
     return times._replace(overlaps=found / max(1, len(times.view)))
 
 
@@ -138,16 +138,16 @@ def new_process(folder: Path, name: str, home: Path) -> float:
         "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
     )
     command = [sys.executable, "-c", code, str(folder), name]
-    return seconds(lambda: subprocess.run(command, cwd=ROOT, env=environment(home), check=True))
+    return measure_seconds(lambda: subprocess.run(command, cwd=ROOT, env=child_environment(home), check=True))
 
 
 def scale(corpus: Corpus, home: Path) -> tuple[float, float]:
     """Return milliseconds of FTS5's median query and of a bare round trip."""
     texts = list(corpus.texts())
     found = measure_fts5(texts, draw_queries(texts, _QUERIES), home)
-    with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
+    with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
         peer.initialize()
-        trips = [seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)]
+        trips = [measure_seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)]
     return found["query"]["p50_ms"], percentile(trips, 0.5) * 1e3
 
 

@@ -27,7 +27,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 from rs_bpe.bpe import openai
 
-from benchmarks.corpus import markdown_files
+from benchmarks.corpus import find_markdown_files
 from workspace.texts.finder import find_entry
 from workspace.texts.headings import OutlineEntry, TextOutline
 from workspace.texts.outline import read_outline
@@ -161,7 +161,7 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in markdown_files(folder)}
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in find_markdown_files(folder)}
     if not files:
         parser.error("the folder has no Markdown")
     wrong = [words for path, data in files.items() for words in disagreements(path, data)]

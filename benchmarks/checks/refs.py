@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.corpus import BRANCH, Corpus, draw_queries, make_repository
-from benchmarks.timing import percentile, seconds
+from benchmarks.timing import measure_seconds, percentile
 from index.service import SearchIndex, SearchPage
 from workspace.git import trees
 from workspace.git.objects import Signature
@@ -37,7 +37,7 @@ class Timed(NamedTuple):
 
     commit: str
     share: float
-    seconds: list[float]
+    measure_seconds: list[float]
 
 
 class Writer:
@@ -126,7 +126,7 @@ def _search(
     found: dict[str, list[SearchPage]] = {}
     for commit in commits:
         pages = found[commit] = []
-        times = [seconds(lambda: pages.append(index.search(query, ref=commit))) for query in queries]  # noqa: B023
+        times = [measure_seconds(lambda: pages.append(index.search(query, ref=commit))) for query in queries]  # noqa: B023
         old = index.workspace.snapshot(commit)
         number = sum(1 for _ in trees.diff_trees(tip.git, old.tree, tip.tree))
         timed.append(Timed(commit, number / len(tip.documents), times))
@@ -148,7 +148,7 @@ def _compare(
         with tempfile.TemporaryDirectory() as place:
             workspace = Workspace.open(path, branch="afresh", read_only=True)
             fresh = SearchIndex(workspace, location=Path(place))
-            afresh.append(seconds(lambda: fresh.search(queries[0])))  # noqa: B023
+            afresh.append(measure_seconds(lambda: fresh.search(queries[0])))  # noqa: B023
             compared = zip(queries, pages, strict=True)
             wrong += [f"{commit[:10]} {query!r}" for query, page in compared if fresh.search(query) != page]
             fresh.close()

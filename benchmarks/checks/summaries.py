@@ -24,7 +24,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import NamedTuple
 
-from benchmarks.corpus import markdown_files
+from benchmarks.corpus import find_markdown_files
 from workspace.document.document import Document
 from workspace.texts.finder import find_entry
 from workspace.texts.headings import TextOutline
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
 def long_documents(root: Path, number: int) -> list[Case]:
     """Return `number` documents of over 10,000 tokens, spread over a folder, joined if necessary."""
-    paths = markdown_files(root)
+    paths = find_markdown_files(root)
     found = [path for path in paths if path.stat().st_size > LONG]
     cases = [case for path in found if (case := _case(path.relative_to(root).as_posix(), path.read_bytes()))]
     if len(cases) < number:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import Corpus, Text, TooSmall
-from benchmarks.search.known_items import draw_identifiers, draw_reminders, identifiers, run
+from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText
+from benchmarks.search.known_items import draw_identifiers, draw_reminders, find_identifiers, measure_folder
 from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
 
 
-def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
-    return Text(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
+def text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionText:
+    return SectionText(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
 
 
 @loop_over(
@@ -37,7 +37,7 @@ def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
 )
 def test_identifiers_are_found_in_visible_text_only(body: str, found: set[str] | None) -> None:
     wanted = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if found is None else found
-    assert identifiers(text(body)) == wanted
+    assert find_identifiers(text(body)) == wanted
 
 
 def test_drawn_identifier_occurs_in_one_section_only() -> None:
@@ -49,11 +49,11 @@ def test_drawn_identifier_occurs_in_one_section_only() -> None:
     ]
     drawn = dict(draw_identifiers(texts, 3))
     assert drawn == {"only_here": "a.md#a", "alone_here": "c.md#c", "twice_here.part": "d.md#d"}
-    with pytest.raises(TooSmall):
+    with pytest.raises(CorpusTooSmall):
         draw_identifiers(texts, 4)
 
 
-def sections() -> list[Text]:
+def sections() -> list[SectionText]:
     """Return sections with distinct titles and eight words that each occur in several sections."""
     return [
         text(
@@ -75,7 +75,7 @@ def test_reminder_has_words_of_its_section_and_one_other() -> None:
         assert sum(word not in by_id[item.section] for word in words) == 1
         assert "title" not in words
     assert draw_reminders(texts, 10) == drawn, "the same corpus gives the same questions"
-    with pytest.raises(TooSmall):
+    with pytest.raises(CorpusTooSmall):
         draw_reminders(texts[:1], 1)
 
 
@@ -89,7 +89,7 @@ def test_run_measures_identifiers_and_reminders(tmp_path: Path, monkeypatch: pyt
         (folder / one.path).write_text(f"# {one.title}\n\n{one.body} option_{number:03}\n")
     for number in range(800):
         (folder / f"{number}.md").write_text("nothing that matters\n")
-    results = run(folder, 5)
+    results = measure_folder(folder, 5)
     assert results["identifiers"] == {"asked": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
     assert results["reminders"]["asked"] == 5
     assert json.loads(json.dumps(results)) == results
@@ -114,5 +114,5 @@ def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
 
 def test_corpus_without_identifiers_raises_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
-    with pytest.raises(TooSmall, match="identifier"):
+    with pytest.raises(CorpusTooSmall, match="identifier"):
         draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)

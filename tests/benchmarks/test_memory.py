@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.memory import MemorySampler, children, peak_mb
+from benchmarks.memory import MemorySampler, child_pids, peak_mb
 
 pytestmark = [
     pytest.mark.process,
@@ -42,7 +42,7 @@ def test_child_processes_are_listed_with_their_peak() -> None:
     with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        assert process.pid in set(children(os.getpid()))
+        assert process.pid in set(child_pids(os.getpid()))
         assert 60 < peak_mb(process.pid) < 120
-    assert process.pid not in set(children(os.getpid()))
+    assert process.pid not in set(child_pids(os.getpid()))
     assert peak_mb(process.pid) == 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.corpus import Text
+from benchmarks.corpus import SectionText
 from benchmarks.search.query_sets import WARM_UP_COUNT, draw_query_sets
 
 TEXTS = [
-    Text(
+    SectionText(
         f"a{number}.md#b",
         f"Heading {number} of many",
         f"one two three `max_{number}_retries` four",

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.child import measure
-from benchmarks.corpus import Corpus, TooSmall
-from benchmarks.growth import several
+from benchmarks.corpus import Corpus, CorpusTooSmall
+from benchmarks.growth import multiply_corpus
 from benchmarks.reports.page import PAGE
-from benchmarks.search.lists import check_same
+from benchmarks.search.lists import check_equal_lists
 from benchmarks.stages import Bench
 
 WORDS = [
@@ -60,7 +60,7 @@ def test_single_stage_prints_table_and_writes_json_only(
 
 @pytest.mark.process
 def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
-    bench = Bench.of(Corpus(pages(20)), tmp_path)
+    bench = Bench.create(Corpus(pages(20)), tmp_path)
     place = tmp_path / "index"
     built = measure("search.full_index", tmp_path, repository=bench.repository, processes=1, folder=place)
     assert built["sections"] == 80
@@ -72,7 +72,7 @@ def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
     ]
     rebuilt = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)["lists"]
     assert all(fresh)
-    assert check_same(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
+    assert check_equal_lists(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
 
 
 def test_empty_folder_and_unknown_stage_are_refused(
@@ -82,17 +82,17 @@ def test_empty_folder_and_unknown_stage_are_refused(
     assert "no *.md file" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([str(tmp_path), "--only", "queries,nonsense"])
-    assert "no stage 'nonsense'; there are fts5, tantivy, index" in capsys.readouterr().err
+    assert "unknown stage 'nonsense'; the stages are fts5, tantivy, index" in capsys.readouterr().err
 
 
 def test_too_little_text_raises_too_small(tmp_path: Path) -> None:
-    with pytest.raises(TooSmall):
-        Bench.of(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
+    with pytest.raises(CorpusTooSmall):
+        Bench.create(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
 
 
 def test_multiplied_corpus_has_no_identical_files() -> None:
     corpus = Corpus({"a.md": b"# A\n", "b/c.md": b"# C\n"})
-    found = several(corpus, 3).documents
+    found = multiply_corpus(corpus, 3).documents
     assert sorted(found) == [f"copy{number}/{path}" for number in (1, 2, 3) for path in ("a.md", "b/c.md")]
     assert len(set(found.values())) == 6
     assert all(data.startswith(corpus.documents[path.partition("/")[2]]) for path, data in found.items())
