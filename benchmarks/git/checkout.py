@@ -19,7 +19,7 @@ _WARM_UP = 5
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """Return milliseconds: medians of `count` alternating edits in both repositories, and of the differences."""
+    """Return medians in milliseconds of `count` alternating edits in both repositories, and differences."""
     documents = {
         f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
         for outer in range(FOLDERS)

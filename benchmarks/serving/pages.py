@@ -175,7 +175,7 @@ class Times(NamedTuple):
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
-    """Measure a request of each URL, then `rounds` requests. Raises RuntimeError for a status other than 200."""
+    """Measure a request of each URL, then `rounds` requests. Raises RuntimeError unless the status is 200."""
 
     def request_seconds(url: str) -> float:
         def request() -> None:

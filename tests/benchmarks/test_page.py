@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: its measured part is written from stored results, and the rest stays."""
+"""benchmarks/RESULTS.md: the measured part is written from stored results, and the other text does not change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.reports.page import (
     store_results,
     write_page,
 )
-from tests.benchmarks.results import whole_run
+from tests.benchmarks.results import make_whole_run
 
 TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
 
@@ -34,7 +34,7 @@ def test_results_page_has_both_markers() -> None:
 
 
 def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
-    store_results(whole_run(), Path("docs"), tmp_path / "results")
+    store_results(make_whole_run(), Path("docs"), tmp_path / "results")
     write_page(page, tmp_path / "results")
     text = page.read_text()
     assert text.startswith("# Performance\n\nBefore.\n\n")
@@ -46,9 +46,9 @@ def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
 
 
 def test_writing_the_page_twice_gives_the_same_bytes(page: Path, tmp_path: Path) -> None:
-    store_results(whole_run(), Path("docs"), tmp_path / "results")
-    once = write_page(page, tmp_path / "results").read_bytes()
-    assert write_page(page, tmp_path / "results").read_bytes() == once
+    store_results(make_whole_run(), Path("docs"), tmp_path / "results")
+    first_bytes = write_page(page, tmp_path / "results").read_bytes()
+    assert write_page(page, tmp_path / "results").read_bytes() == first_bytes
 
 
 def test_page_without_markers_is_refused() -> None:
@@ -57,7 +57,7 @@ def test_page_without_markers_is_refused() -> None:
 
 
 def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
-    results = whole_run()
+    results = make_whole_run()
     assert store_results(results, Path("anything"), tmp_path).name == "small.json"
     results["corpus"]["sections"] = 100
     file = store_results(results, Path("My Docs!"), tmp_path)
@@ -66,7 +66,7 @@ def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:
 
 
 def test_smallest_corpus_is_first_and_missed_limits_are_named(page: Path, tmp_path: Path) -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["edits"]["segments"] = 9
     store_results(results, Path("docs"), tmp_path / "results")
     results["corpus"] |= {"sections": 10, "bytes": 1_000}
