@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: the measured part is written from stored results, and the other text does not change."""
+"""benchmarks/RESULTS.md: the measured part is written from stored results; other text does not change."""
 
 from __future__ import annotations
 
