@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 
 def serve_command(repo: Path, *options: str) -> list[str]:
-    return [*preloaded.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*preloaded.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def line_of(message: Mapping[str, Any]) -> bytes:

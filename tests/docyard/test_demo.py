@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
-    command = (*preloaded.python(), "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*preloaded.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 

@@ -35,7 +35,7 @@ class Reader:
         self._bin = folder / "bin"
         self._bin.mkdir()
         command = self._bin / "docyard"
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)

@@ -31,7 +31,7 @@ def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [*preloaded.python_command(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -113,7 +113,7 @@ def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
     done = subprocess.run(
-        [*preloaded.python(), "-m", *shlex.split(command)],
+        [*preloaded.python_command(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

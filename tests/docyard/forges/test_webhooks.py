@@ -458,7 +458,7 @@ def test_server_accepts_webhooks_without_its_token(
     repo = repositories.normal(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*preloaded.python(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [*preloaded.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:

@@ -278,7 +278,7 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """The SDK never answers cancelled requests; without removal they would fill the limit."""
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         if is_stateless:
             server.exchange(json.loads(request(0, "tools/list", True)))
         for number in range(1, REQUEST_LIMIT + 9):
@@ -293,7 +293,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, REQUEST_LIMIT + 1):
             server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -326,7 +326,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.process
 @posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     for number in range(1, REQUEST_LIMIT + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
@@ -365,7 +365,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @posix
 @both_versions
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         token = {"progressToken": 1}
         for identity in range(1, 13):
             line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))

@@ -136,7 +136,7 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
         subprocess.run(
-            [*preloaded.python(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
+            [*preloaded.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
             env=environment(),

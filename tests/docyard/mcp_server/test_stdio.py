@@ -120,7 +120,7 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
 async def test_client_name_cannot_forge_trailer(
     tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
 ) -> None:
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol, name=name) as connected:
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
@@ -136,7 +136,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
     async def progress(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
         assert data_of(result) == {"done": True}
     assert len(seen) > 3
@@ -146,7 +146,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*preloaded.python(), ODD_SERVER, str(tmp_path)]
+    command = [*preloaded.python_command(), ODD_SERVER, str(tmp_path)]
     with log.open("w") as stream:
         async with connect(command, protocol, log=stream) as connected:
             result = await connected.call_tool("broken", {})
@@ -162,7 +162,7 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("surrogate", {})
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -228,7 +228,7 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.close()
@@ -239,7 +239,7 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -249,14 +249,14 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
