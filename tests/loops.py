@@ -65,7 +65,9 @@ def loop_over(
         signature = inspect.signature(test)
         missing = [name for name in argument_names if name not in signature.parameters]
         assert not missing, f"{test.__name__} has no parameter {', '.join(missing)}"
-        other_parameters = [parameter for name, parameter in signature.parameters.items() if name not in argument_names]
+        other_parameters = [
+            parameter for name, parameter in signature.parameters.items() if name not in argument_names
+        ]
         run.__signature__ = signature.replace(parameters=other_parameters)  # type: ignore[attr-defined]
         return run
 

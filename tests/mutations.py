@@ -464,7 +464,9 @@ MUTATIONS = (
 
 def main(words: list[str]) -> int:
     """Try the mutations, print the failed test for each, and return 1 if no test failed for one of them."""
-    mutations = [mutation for mutation in MUTATIONS if not words or any(word in mutation.promise for word in words)]
+    mutations = [
+        mutation for mutation in MUTATIONS if not words or any(word in mutation.promise for word in words)
+    ]
     assert mutations, f"no promise contains one of these words: {', '.join(words)}"
     for mutation in mutations:
         if (mismatch := describe_mismatch(mutation)) is not None:

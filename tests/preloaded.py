@@ -1,4 +1,4 @@
-"""Python processes with the server's imports preloaded: `preloaded.python_command()` replaces `sys.executable`.
+"""Python processes with preloaded imports of the server: `python_command()` replaces `sys.executable`.
 
 Imports take most of the time of a server's start. One process runs the imports and forks a child for each
 start. The child has the descriptors, arguments, environment and folder of the requesting process, and runs
@@ -6,7 +6,7 @@ start. The child has the descriptors, arguments, environment and folder of the r
 `test_stdio.py` and `test_late_imports.py`.
 
     python -m tests.preloaded serve SOCKET    runs the imports, and forks until its input ends
-    python tests/preloaded.py run SOCKET …    represents the forked child: forwards signals, exits with its code
+    python tests/preloaded.py run SOCKET …    represents the forked child: forwards signals and the exit code
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def python_command() -> list[str]:
 
 @cache
 def _start_server() -> str:
-    """Start the forking process of this run or worker, and return its socket. The process ends with the run."""
+    """Start the forking process of this run or worker, and return its socket. It exits with the run."""
     import atexit
     import subprocess
     import tempfile

@@ -216,11 +216,11 @@ def signature() -> Signature:
 
 def all_but_objects(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return mode, time and bytes of all files below a folder, except objects and Docyard's folder."""
-    found = {}
+    states = {}
     for below, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in ("objects", "docyard")]
         for path in (Path(below, name) for name in names):
             status = path.lstat()
             data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-            found[str(path)] = (status.st_mode, status.st_mtime_ns, data)
-    return found
+            states[str(path)] = (status.st_mode, status.st_mtime_ns, data)
+    return states

@@ -118,12 +118,12 @@ class RawClient:
 
     def receive_all(self) -> list[Message]:
         """Return all messages until the server closes its output."""
-        found: list[Message] = []
+        messages: list[Message] = []
         try:
             while True:
-                found.append(self.receive())
+                messages.append(self.receive())
         except EOFError:
-            return found
+            return messages
 
     def exchange(self, message: Mapping[str, Any]) -> Message:
         """Send a message and return the next message."""

@@ -28,13 +28,13 @@ def chromium() -> Iterator[Browser]:
     """Yield the Chromium on the PATH; none is downloaded."""
     from playwright.sync_api import expect, sync_playwright
 
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found, f"no Chromium is on the PATH: install one of {', '.join(BROWSERS)}"
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert executable, f"no Chromium is on the PATH: install one of {', '.join(BROWSERS)}"
     # The sandbox is not available to root, which runs the tests in a container.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE)
-        browser = playwright.chromium.launch(executable_path=found, args=options, timeout=4 * PATIENCE)
+        browser = playwright.chromium.launch(executable_path=executable, args=options, timeout=4 * PATIENCE)
         yield browser
         browser.close()
 

@@ -28,10 +28,10 @@ def wrong(page: Page, axe: str) -> list[str]:
     """Return the serious findings of the checker in a page, with their elements."""
     # The browser's debugger evaluates the script, which the page's policy would block.
     page.evaluate(axe)
-    found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    report: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']}: {rule['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
-        for rule in found["violations"]
+        for rule in report["violations"]
         if rule["impact"] in SERIOUS
         for node in rule["nodes"]
     ]
@@ -43,7 +43,7 @@ def test_every_page_passes_the_accessibility_checker(
     story: Story, sign_in: SignIn, axe: str, scheme: str, width: int
 ) -> None:
     page = sign_in(story.server, story.ana, color_scheme=scheme, viewport={"width": width, "height": 844})
-    found = {}
+    problems_by_page = {}
     for name, path in places(story).items():
         page.goto(path)
         page.evaluate(OPEN_FOLDS)
@@ -53,8 +53,8 @@ def test_every_page_passes_the_accessibility_checker(
         if too_wide > 0:
             problems.append(f"the page is {too_wide} pixels wider than the screen")
         if problems:
-            found[name] = problems
-    assert found == {}
+            problems_by_page[name] = problems
+    assert problems_by_page == {}
 
 
 def test_keys_are_shown_in_a_dialog(ana: Page, axe: str) -> None:

@@ -71,7 +71,7 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
     for kind in ("history", "blame", "edit", "raw"):
         places += [f"/{kind}/{quote(path)}" for path in some]
     places += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
-    found = {}
+    problems_by_url = {}
     for place in places:
         answer = page.goto(place)
         assert answer is not None
@@ -88,9 +88,9 @@ def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageSer
         if not page.url.startswith(f"{server.url}{place.partition('?')[0][:5]}"):
             problems.append(f"it went to {page.url}")
         if problems:
-            found[place] = problems
+            problems_by_url[place] = problems
     context.close()
-    assert found == {}
+    assert problems_by_url == {}
 
 
 def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> 
         "<a href='javascript:1'>x</a><script>alert(1); throw Error('seen')</script>"
     )
     page.wait_for_function(RAN)
-    assert {one.partition(":")[0] for one in watch.wrong} == {
+    assert {item.partition(":")[0] for item in watch.wrong} == {
         "a dialog",
         "a request",
         "an error of a script",

@@ -45,7 +45,7 @@ def test_printed_page_has_text_without_buttons(story: Story, ana: Page) -> None:
 
 def is_shown(page: Page, part: str) -> bool:
     """Return True if an element of a selector is visible."""
-    return any(found.is_visible() for found in page.locator(part).all())
+    return any(item.is_visible() for item in page.locator(part).all())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

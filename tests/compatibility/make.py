@@ -242,7 +242,7 @@ def write_proposals(
     client: Client, repo: repositories.Repo, people: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
     """Open one proposal for each state; some have comments on sections and quotes."""
-    found: dict[str, dict[str, Any]] = {}
+    proposals_by_state: dict[str, dict[str, Any]] = {}
     edits = {
         "draft": ("guides/start.md", "word05", "word05 drafted"),
         "open": ("specs/api.md", "word22", "word22 opened"),
@@ -272,8 +272,8 @@ def write_proposals(
             retries.append(record(client, "update_proposal", arguments))
         if state != "draft":
             succeed(client, "update_proposal", proposal=id, action="submit")
-        found[state] = {"id": id, "retries": retries}
-    ids = {state: one["id"] for state, one in found.items()}
+        proposals_by_state[state] = {"id": id, "retries": retries}
+    ids = {state: one["id"] for state, one in proposals_by_state.items()}
     ana, ben = people["ana"], people["ben"]
     at = ("-C", repo.path)
     ana.run("proposals", "request-changes", ids["changes_requested"], "-m", "Say why.", *at)
@@ -293,8 +293,8 @@ def write_proposals(
             "idempotency_key": "direct-1",
         },
     )
-    found["direct"] = {"id": direct["answer"]["proposal"], "retries": [direct]}
-    return found
+    proposals_by_state["direct"] = {"id": direct["answer"]["proposal"], "retries": [direct]}
+    return proposals_by_state
 
 
 def read_all(client: Client) -> dict[str, Any]:

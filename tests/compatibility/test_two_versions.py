@@ -144,19 +144,19 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         for thread in threads:
             thread.join(300)
         assert [thread.error for thread in threads] == [None] * len(threads)
-        found = [one for thread in threads for one in thread.found]
-        assert len(found) == 4 * rounds * len(clients)
-        check_all_is_there(repo, found)
+        results = [item for thread in threads for item in thread.found]
+        assert len(results) == 4 * rounds * len(clients)
+        check_all_is_there(repo, results)
         for client in clients:
-            check_reads(client, proposal, found)
+            check_reads(client, proposal, results)
         # Where the schema of the index has risen, this removes the folder that the older servers have open.
         versions[1].run("doctor", "-C", repo.path, "--fix")
         for client in clients:
-            check_searches(client, found)
+            check_searches(client, results)
     for version in versions:
         problems = problems_of(version, repo)
         # The index folder of an older schema, which is unused once the older version has ended.
-        assert [one for one in problems if "index folder of earlier versions" not in one] == []
+        assert [item for item in problems if "index folder of earlier versions" not in item] == []
     assert repo.fsck() == ""
     if kind != "bare":
         assert repo.status() == ""
@@ -180,14 +180,14 @@ def served(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterato
 
 def problems_of(version: Version, repo: Repo) -> list[str]:
     """List the errors and warnings of `doctor`."""
-    done = subprocess.run(
+    completed = subprocess.run(
         version.command("doctor", "-C", repo.path, "--json"),
         cwd=version.code,
         env=version.environment(),
         capture_output=True,
         check=False,
     )
-    findings = json.loads(done.stdout)["findings"]
+    findings = json.loads(completed.stdout)["findings"]
     return [finding["message"] for finding in findings if finding["severity"] != "note"]
 
 
@@ -196,10 +196,10 @@ def check_all_is_there(repo: Repo, found: list[Acknowledged]) -> None:
     commits = set(repo.git("rev-list", "HEAD").split())
     paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     text = "".join(repo.git("show", f"HEAD:{path}") for path in paths if path.endswith(".md"))
-    for one in found:
-        if one.commit is not None:
-            assert one.commit in commits, one
-            assert text.count(one.text) == 1, one
+    for item in found:
+        if item.commit is not None:
+            assert item.commit in commits, item
+            assert text.count(item.text) == 1, item
 
 
 def check_reads(client: Client, proposal: str, found: list[Acknowledged]) -> None:
@@ -212,17 +212,17 @@ def check_reads(client: Client, proposal: str, found: list[Acknowledged]) -> Non
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert sorted(comments) == sorted(one.comment for one in found if one.comment is not None)
+    assert sorted(comments) == sorted(item.comment for item in found if item.comment is not None)
     check_searches(client, found)
 
 
 def check_searches(client: Client, found: list[Acknowledged]) -> None:
     """Find each word of the shared document in its section."""
-    for one in found:
-        if one.word.endswith(("log", "task")):
-            hits = succeed(client, "search_docs", query=one.word)["hits"]
-            section = "log" if one.word.endswith("log") else "tasks"
-            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], one
+    for item in found:
+        if item.word.endswith(("log", "task")):
+            hits = succeed(client, "search_docs", query=item.word)["hits"]
+            section = "log" if item.word.endswith("log") else "tasks"
+            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], item
 
 
 @pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])

@@ -57,8 +57,8 @@ def test_every_old_address_resolves_to_its_section(shared: Old, client: Client) 
         read = succeed(client, "read_section", file_path=file, section_heading=slug)
         assert (read["section"], read["heading"]) == (slug, known["title"])
         viewed = succeed(client, "view_document", file=file, slug=slug)
-        found = succeed(client, "get_doc", chunk_id=address)
-        for answer in (read, viewed, found):
+        response = succeed(client, "get_doc", chunk_id=address)
+        for answer in (read, viewed, response):
             assert (known["word"] or "") in json.dumps(answer, ensure_ascii=False)
 
 
@@ -70,9 +70,9 @@ def test_address_derived_from_attribute_list_still_resolves(
     assert read["content"].startswith("#")
     assert re.findall(r"word\d\d", read["content"])[0] == word
     viewed = succeed(client, "view_document", file=GUIDE, slug=slug)
-    found = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
+    response = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
     assert word in json.dumps(viewed)
-    assert word in json.dumps(found)
+    assert word in json.dumps(response)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_write_to_derived_address_changes_its_section(
 def test_links_valid_in_0_1_0_are_still_valid(shared: Old) -> None:
     at = ("-C", shared.repo.path, "--json")
     for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
-        found = json.loads(shared.present.run("links", address, "--backlinks", *at))
-        assert [link["from"].partition("#")[0] for link in found["backlinks"]] == [GUIDE]
+        data = json.loads(shared.present.run("links", address, "--backlinks", *at))
+        assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
     assert len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *at))["outgoing"]) == 5
     assert json.loads(shared.present.run("links", "--broken", *at))["broken"] == []
 
@@ -110,14 +110,16 @@ def test_comments_have_their_old_positions(shared: Old, client: Client) -> None:
         now = {comment["comment"]: comment for comment in answer["comments"]}
         assert now.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
-            found = now[comment["comment"]]
+            present_comment = now[comment["comment"]]
             for name in ("text", "file", "author", "time", "now", "quote"):
-                assert found.get(name) == comment.get(name), (proposal, comment)
+                assert present_comment.get(name) == comment.get(name), (proposal, comment)
             if comment.get("slug") in {slug for slug, _, _ in DERIVED}:
-                text = succeed(client, "read_section", file_path=GUIDE, section_heading=found["slug"])
+                text = succeed(
+                    client, "read_section", file_path=GUIDE, section_heading=present_comment["slug"]
+                )
                 assert "word03" in text["content"]
             else:
-                assert found.get("slug") == comment.get("slug")
+                assert present_comment.get("slug") == comment.get("slug")
             count += 1
     assert count >= 19
 

@@ -97,11 +97,11 @@ def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) 
     """Run one scenario and return its result."""
     url = f"{server.base}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
-    done = run_suite(folder, "server", *options)
+    process = run_suite(folder, "server", *options)
     files = list((folder / "found").rglob("checks.json"))
-    assert len(files) == 1, done.stdout + done.stderr
-    found: list[dict[str, Any]] = json.loads(files[0].read_text())
-    return found
+    assert len(files) == 1, process.stdout + process.stderr
+    data: list[dict[str, Any]] = json.loads(files[0].read_text())
+    return data
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) 
     [(version, scenario) for version, scenarios in GENERIC.items() for scenario in scenarios],
 )
 def test_scenario_passes(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
-    found = run_scenario(server, tmp_path, scenario, version)
-    assert any(check["status"] == "SUCCESS" for check in found)
-    failed = {check["id"]: check.get("errorMessage", "") for check in found if check["status"] == "FAILURE"}
+    checks = run_scenario(server, tmp_path, scenario, version)
+    assert any(check["status"] == "SUCCESS" for check in checks)
+    failed = {check["id"]: check.get("errorMessage", "") for check in checks if check["status"] == "FAILURE"}
     untestable = {id for id in failed if id in UNTESTABLE}
     assert all(failed[id].startswith("Not testable") for id in untestable)
     assert {id: failed[id] for id in failed if id not in untestable} == {}
@@ -129,5 +129,7 @@ def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
 def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
     """The suite fails for a server that returns no answers."""
     url = f"{server.base}/nowhere"
-    done = run_suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
-    assert done.returncode != 0
+    process = run_suite(
+        tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25"
+    )
+    assert process.returncode != 0

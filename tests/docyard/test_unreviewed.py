@@ -46,7 +46,7 @@ def proposal(scene: Scene) -> Proposal:
 
 
 def findings(folder: Path) -> str:
-    return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check_all(folder, None))
+    return "\n".join(f"{item.severity} | {item.message} | {item.fix}" for item in check_all(folder, None))
 
 
 def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
@@ -75,7 +75,7 @@ def test_proposals_show_prints_unreviewed_changes(
     assert f"next: docyard proposals refresh {proposal.id}" in shown
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert [one["path"] for one in data["unreviewed"]["documents"]] == ["specs/guide.md"]
+    assert [document["path"] for document in data["unreviewed"]["documents"]] == ["specs/guide.md"]
     assert main(["proposals", "refresh", proposal.id, "-C", str(scene.repo.path)]) == 0
     capsys.readouterr()
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
@@ -91,9 +91,9 @@ def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Propo
 
 
 def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:
-    found = findings(scene.repo.path)
-    assert "approvals of 1 proposal are void, because a merge has protected changes" in found
-    assert f"docyard proposals refresh {proposal.id}" in found
+    messages = findings(scene.repo.path)
+    assert "approvals of 1 proposal are void, because a merge has protected changes" in messages
+    assert f"docyard proposals refresh {proposal.id}" in messages
     scene.proposal_actions.refresh(proposal.id, AGENT)
     assert "are void" not in findings(scene.repo.path)
 

@@ -34,16 +34,16 @@ def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
     check_nothing_left(repo.path / ".git")
     id = derive_id(KEY) if act in ("open", "propose") else ID
     proposals = {
-        one.id: one for one in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
+        item.id: item for item in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
     }
-    found = proposals.get(id)
-    if found is None:
+    response = proposals.get(id)
+    if response is None:
         return ProposalSnapshot(_at(repo, "main"), ("", ""), ())
-    assert found.unreadable == 0
-    assert found.tip is not None
+    assert response.unreadable == 0
+    assert response.tip is not None
     event_kinds = EventLog(GitReader(repo.path)).read().events_of(id).events
     kinds = tuple(sorted(event.body.kind for event in event_kinds))
-    return ProposalSnapshot(_at(repo, "main"), _at(repo, found.tip), kinds)
+    return ProposalSnapshot(_at(repo, "main"), _at(repo, response.tip), kinds)
 
 
 def _at(repo: Repo, name: str) -> tuple[str, str]:
@@ -81,10 +81,12 @@ def check_retries(
         try:
             ended = run(repo, point=point, fault=kind, error=error)
             server.run("recover", repo.path)
-            found = read_snapshot(repo, act)
-            assert found.main in (before.main, after.main)
-            assert found.event_kinds in (before.event_kinds, after.event_kinds)
-            assert found == after or not ended.committed, f"answered as committed, but the state is {found}"
+            snapshot = read_snapshot(repo, act)
+            assert snapshot.main in (before.main, after.main)
+            assert snapshot.event_kinds in (before.event_kinds, after.event_kinds)
+            assert snapshot == after or not ended.committed, (
+                f"answered as committed, but the state is {snapshot}"
+            )
             again = run(repo)
             assert again.committed, dict(again.answer)
             assert read_snapshot(repo, act) == after

@@ -57,10 +57,10 @@ def test_foreign_lock_is_named_and_not_removed(
     base = repo.head()
     path = plant(repo, lock, kind)
     before = path.lstat()
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(WorkspaceError) as caught:
         write(repo)
-    waited = time.monotonic() - begun
+    waited = time.monotonic() - start
     assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
     assert f".git/{lock}" in caught.value.message
     assert waited >= (2 if is_full_wait else 0.1)

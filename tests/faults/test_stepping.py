@@ -92,9 +92,9 @@ def check(repo: Repo, ended: Ended, base: str) -> int:
     """
     assert repo.fsck() == ""
     check_nothing_left(repo.path / ".git")
-    found = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
-    persons = [line.split()[0] for line in found if line.endswith(" Person")]
-    ours = [line.split()[0] for line in found if not line.endswith(" Person")]
+    lines = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
+    persons = [line.split()[0] for line in lines if line.endswith(" Person")]
+    ours = [line.split()[0] for line in lines if not line.endswith(" Person")]
     assert ours == ([ended.answer["commit"]] if ended.committed else [])
     assert all(changed_paths(repo, commit) == {"README.md"} for commit in persons)
     for commit in ours:
@@ -116,8 +116,8 @@ def check_line(repo: Repo, path: str) -> None:
     assert shown.count(LINE) == 1, f"the person's line is there {shown.count(LINE)} times"
     committed = repo.git("show", f"HEAD:{path}").count(LINE)
     assert committed <= 1
-    found = repo.status()
-    assert found in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
+    status = repo.status()
+    assert status in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
 
 
 @steps(40)

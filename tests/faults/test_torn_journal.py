@@ -60,15 +60,15 @@ def test_torn_journal_is_cleaned_up_and_next_write_commits(
     report_line: ReportLine,
     step: int,
 ) -> None:
-    found = lengths(crashed, step)
-    for length in found:
+    result = lengths(crashed, step)
+    for length in result:
         copy_with_torn_journal(crashed, place, length)
         server.run("recover", place)
         assert not scenes["checked-out"].check(Repo(place)), f"{length} bytes"
         if length % 8 == 0:
             assert server.run("write", place).committed, f"{length} bytes"
             assert scenes["checked-out"].check(Repo(place)), f"{length} bytes"
-    report_line(f"the journal cut off: {len(found)} lengths")
+    report_line(f"the journal cut off: {len(result)} lengths")
 
 
 @pytest.mark.promise

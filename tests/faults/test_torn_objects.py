@@ -67,10 +67,10 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
     other = normal(tmp_path / "other")
     before = objects(other)
     publish_changes(other.path, other.head())
-    made = {path: data for path, data in objects(other).items() if path not in before}
-    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in made]
+    new_objects = {path: data for path, data in objects(other).items() if path not in before}
+    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in new_objects]
     assert sorted(kinds) == ["blob", "commit", "tree", "tree"]
-    return made
+    return new_objects
 
 
 @pytest.mark.promise

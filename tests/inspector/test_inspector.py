@@ -61,12 +61,12 @@ def inspect(home: Path, protocol: str, command: list[str], *options: str) -> dic
         "A=b",
         *command,
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         line, capture_output=True, env=user_environment(home), cwd=home, timeout=PATIENCE, check=False
     )
-    assert done.returncode == 0, done.stderr.decode()
-    printed: dict[str, Any] = json.loads(done.stdout)
-    printed["warnings"] = done.stderr.decode()
+    assert completed.returncode == 0, completed.stderr.decode()
+    printed: dict[str, Any] = json.loads(completed.stdout)
+    printed["warnings"] = completed.stderr.decode()
     return printed
 
 
@@ -81,13 +81,13 @@ def inspect_result(repo: Repo, home: Path, protocol: str, *options: str) -> dict
     printed = inspect(home, protocol, serving(repo), *options)
     assert printed["warnings"] == ""
     assert not printed.get("schemaFindings")
-    found: dict[str, Any] = printed["result"]
-    return found
+    result: dict[str, Any] = printed["result"]
+    return result
 
 
 def test_tools_are_listed_without_warning(repo: Repo, home: Path, protocol: str) -> None:
-    found = inspect_result(repo, home, protocol, "--method", "tools/list", "--strict")
-    assert [tool["name"] for tool in found["tools"]] == [tool.name for tool in all_tools()]
+    result = inspect_result(repo, home, protocol, "--method", "tools/list", "--strict")
+    assert [tool["name"] for tool in result["tools"]] == [tool.name for tool in all_tools()]
 
 
 def test_inspector_warns_of_faulty_schema(home: Path, protocol: str) -> None:
@@ -113,7 +113,7 @@ def test_inspector_warns_of_faulty_schema(home: Path, protocol: str) -> None:
 def test_tool_calls_succeed(
     repo: Repo, home: Path, protocol: str, tool: str, arguments: dict[str, Any], field: str
 ) -> None:
-    found = inspect_result(
+    result = inspect_result(
         repo,
         home,
         protocol,
@@ -124,17 +124,20 @@ def test_tool_calls_succeed(
         "--tool-args-json",
         json.dumps(arguments),
     )
-    assert not found.get("isError")
-    assert found["structuredContent"]["commit"] == repo.head()
-    assert field in found["structuredContent"]
+    assert not result.get("isError")
+    assert result["structuredContent"]["commit"] == repo.head()
+    assert field in result["structuredContent"]
 
 
 def test_resources_are_listed_and_readable(repo: Repo, home: Path, protocol: str) -> None:
     listed = inspect_result(repo, home, protocol, "--method", "resources/list")
-    assert [found["uri"] for found in listed["resources"]] == ["doc:///guide.md", "doc:///more/a%20b.md"]
+    assert [resource["uri"] for resource in listed["resources"]] == [
+        "doc:///guide.md",
+        "doc:///more/a%20b.md",
+    ]
     templates = inspect_result(repo, home, protocol, "--method", "resources/templates/list")
-    assert [found["uriTemplate"] for found in templates["resourceTemplates"]] == [
-        each.uri for each in TEMPLATES
+    assert [resource["uriTemplate"] for resource in templates["resourceTemplates"]] == [
+        template.uri for template in TEMPLATES
     ]
     for uri, text in (
         ("doc:///guide.md", GUIDE),

@@ -111,14 +111,14 @@ def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
 
 
 def find_violations(module: str, tree: ast.Module) -> list[str]:
-    found = set()
+    violations = set()
     for name, line in find_used_names(tree):
         for outside, allowed in OUTSIDE.get(name.partition(".")[0], {}).items():
             if f"{name}.".startswith(f"{outside}.") and not module.startswith(allowed):
-                found.add(
+                violations.add(
                     f"{module}:{line} uses {outside}; its boundary modules: {', '.join(allowed) or 'none'}"
                 )
-    return sorted(found)
+    return sorted(violations)
 
 
 def test_imports_use_boundary_modules_and_full_names() -> None:

@@ -53,7 +53,7 @@ class Shell:
 
     def run(self, script: str, **env: str) -> str:
         """Run a script that must succeed, and return its output."""
-        done = subprocess.run(
+        completed = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
             env={**self._env, **env},
@@ -61,8 +61,8 @@ class Shell:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def shell(tmp_path: Path, repo: Repo) -> Shell:
 
 def steps(text: str) -> list[str]:
     """Return the scripts of a workflow, or of a part of one."""
-    found = yaml.safe_load(text)
-    listed = found["jobs"]["index"]["steps"] if isinstance(found, dict) else found
+    data = yaml.safe_load(text)
+    listed = data["jobs"]["index"]["steps"] if isinstance(data, dict) else data
     return [step["run"] for step in listed if "run" in step]
 
 

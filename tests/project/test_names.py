@@ -57,8 +57,8 @@ def find_replaced_words(source: str) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
 def test_no_identifier_has_a_replaced_word(package: str) -> None:
     paths = sorted((ROOT / package).rglob("*.py"))
-    found = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
-    names = {path: names for path, names in found.items() if names}
+    names_by_path = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
+    names = {path: names for path, names in names_by_path.items() if names}
     assert names == {}
 
 

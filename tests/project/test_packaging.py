@@ -39,9 +39,9 @@ def start(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def run(*command: object, cwd: Path) -> str:
-    done = start(*command, cwd=cwd)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = start(*command, cwd=cwd)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def locked() -> dict[str, list[str]]:
@@ -141,23 +141,23 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def required_distributions(name: str) -> list[metadata.Distribution]:
     """Return the transitive requirements of a distribution without its extras."""
-    found: dict[str, metadata.Distribution] = {}
+    distributions: dict[str, metadata.Distribution] = {}
     waiting = [(name, frozenset[str]())]
     seen = set()
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        requirement_key = waiting.pop()
+        if requirement_key in seen:
             continue
-        seen.add(one)
-        distribution = metadata.distribution(one[0])
-        if one[0] != name:
-            found[one[0]] = distribution
+        seen.add(requirement_key)
+        distribution = metadata.distribution(requirement_key[0])
+        if requirement_key[0] != name:
+            distributions[requirement_key[0]] = distribution
         for line in distribution.requires or ():
             required = Requirement(line)
-            environments = [{"extra": extra} for extra in (one[1] or {""})]
+            environments = [{"extra": extra} for extra in (requirement_key[1] or {""})]
             if required.marker is None or any(map(required.marker.evaluate, environments)):
                 waiting.append((canonicalize_name(required.name), frozenset(required.extras)))
-    return list(found.values())
+    return list(distributions.values())
 
 
 @pytest.fixture
@@ -200,10 +200,12 @@ def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_
 
 def installs(*command: object, cwd: Path) -> None:
     """Run an installer; skip the test if no package index is reachable."""
-    done = start(*command, cwd=cwd)
-    if done.returncode and re.search(r"after connection broken|error sending request|dns error", done.stderr):
+    completed = start(*command, cwd=cwd)
+    if completed.returncode and re.search(
+        r"after connection broken|error sending request|dns error", completed.stderr
+    ):
         pytest.skip("no package index is reachable")
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.slow  # requests each library from a package index
@@ -273,9 +275,9 @@ OURS_ALONE = {*sys.stdlib_module_names, *PACKAGES}
 def outside_imports(path: Path) -> set[str]:
     names = set[str]()
     # Most modules import no library: they have no such line, and need not be parsed.
-    begun = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
+    matches = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
     if all(
-        name.decode() in OURS_ALONE and b"," not in rest.partition(b" import ")[0] for name, rest in begun
+        name.decode() in OURS_ALONE and b"," not in rest.partition(b" import ")[0] for name, rest in matches
     ):
         return names
     for node in ast.walk(ast.parse(path.read_bytes())):

@@ -89,7 +89,7 @@ modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
     """Return the operations, most with existing targets, and titles with numbers above `count`."""
-    found = []
+    aimed_operations = []
     for number, operation in enumerate(operations, count + 1):
         changes: dict[str, str] = {}
         file = getattr(operation, "file", None)
@@ -103,8 +103,8 @@ def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) ->
             changes["title"] = f"Task {number}"
         elif isinstance(operation, edits.RenameSection):
             changes["new_title"] = f"Renamed {number}"
-        found.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
-    return found
+        aimed_operations.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
+    return aimed_operations
 
 
 def _addresses(page: Page, operation: Operation) -> list[str]:

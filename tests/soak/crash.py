@@ -62,18 +62,18 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
 
 
 def _arm(at: int) -> None:
-    seen = 0
+    call_count = 0
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal seen
+        nonlocal call_count
         if event == "open":
             flags = arguments[2]
             if not isinstance(flags, int) or not flags & _WRITING:
                 return
         elif event not in _CHANGES:
             return
-        seen += 1
-        if seen == at:
+        call_count += 1
+        if call_count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)

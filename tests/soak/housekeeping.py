@@ -53,8 +53,8 @@ class Housekeeping:
 
     def _loop(self, command: Sequence[str]) -> None:
         while not self._stop.wait(self._pause):
-            done = subprocess.run(
+            completed = subprocess.run(
                 ["git", *command], cwd=self._repo.path, env=environment(), capture_output=True, check=False
             )
-            counted = self.failed if done.returncode else self.rounds
+            counted = self.failed if completed.returncode else self.rounds
             counted[command[0]] += 1

@@ -19,11 +19,15 @@ def git_dir(repo: Repo) -> Path:
 def left_behind(repo: Repo) -> list[str]:
     """Return locks, private folders, and half-written files that no writer removed."""
     inside = git_dir(repo)
-    found = [*inside.glob("*.lock"), *inside.glob("worktrees/*/*.lock"), *(inside / "refs").rglob("*.lock")]
-    found += (inside / "docyard" / "pending").glob("*")
+    leftover_files = [
+        *inside.glob("*.lock"),
+        *inside.glob("worktrees/*/*.lock"),
+        *(inside / "refs").rglob("*.lock"),
+    ]
+    leftover_files += (inside / "docyard" / "pending").glob("*")
     if inside != repo.path:
-        found += [path for path in repo.path.rglob(".docyard-*") if inside not in path.parents]
-    return sorted(path.as_posix() for path in found)
+        leftover_files += [path for path in repo.path.rglob(".docyard-*") if inside not in path.parents]
+    return sorted(path.as_posix() for path in leftover_files)
 
 
 def texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
@@ -31,14 +35,14 @@ def texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
     listed = repo.git("ls-tree", "-r", "-z", commit)
     entries = [line.split("\t", 1) for line in listed.split("\0") if line.endswith(".md")]
     requested = "".join(f"{head.split()[2]}\n" for head, _ in entries)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", "cat-file", "--batch"],
         cwd=repo.path,
         input=requested.encode(),
         capture_output=True,
         check=True,
     )
-    return dict(zip((path for _, path in entries), _blobs(done.stdout), strict=True))
+    return dict(zip((path for _, path in entries), _blobs(completed.stdout), strict=True))
 
 
 def _blobs(stream: bytes) -> Iterator[str]:

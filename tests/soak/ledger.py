@@ -135,18 +135,18 @@ class Expected:
 
     def compare(self, texts: Iterable[str]) -> Verdict:
         """Compare the texts of all documents with the expected marks."""
-        found: Counter[str] = Counter()
+        counter: Counter[str] = Counter()
         ticks: set[str] = set()
         for text in texts:
-            found.update(MARK.findall(text))
+            counter.update(MARK.findall(text))
             for line in text.splitlines():
                 if line.startswith("- [x] "):
                     ticks.update(MARK.findall(line))
         known = self.once | self.perhaps
         return Verdict(
-            lost=sorted(self.once - found.keys()),
-            doubled=sorted(mark for mark, times in found.items() if times > 1),
-            returned=sorted(found.keys() - known),
+            lost=sorted(self.once - counter.keys()),
+            doubled=sorted(mark for mark, times in counter.items() if times > 1),
+            returned=sorted(counter.keys() - known),
             unticked=sorted((self.ticked & self.once) - ticks),
         )
 

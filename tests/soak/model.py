@@ -98,17 +98,17 @@ def read(text: str) -> Page:
         del lines[: end + 1]
     for line in filter(None, lines):
         section = page.sections[-1]
-        if (found := _HEADING.fullmatch(line)) is not None:
-            if len(found[1]) == 1:
-                section.title = found[2]
+        if (match := _HEADING.fullmatch(line)) is not None:
+            if len(match[1]) == 1:
+                section.title = match[2]
             else:
-                page.sections.append(Section(len(found[1]), found[2], found[3] or slug(found[2])))
-        elif (found := _TASK.fullmatch(line)) is not None:
-            section.body.append(Task(found[2], found[1] == "x"))
-        elif (found := _FIELD.fullmatch(line)) is not None:
+                page.sections.append(Section(len(match[1]), match[2], match[3] or slug(match[2])))
+        elif (match := _TASK.fullmatch(line)) is not None:
+            section.body.append(Task(match[2], match[1] == "x"))
+        elif (match := _FIELD.fullmatch(line)) is not None:
             task = section.body[-1]
             assert isinstance(task, Task), line
-            task.fields.append((found[1], "*" if found[1] == "Completed" else found[2]))
+            task.fields.append((match[1], "*" if match[1] == "Completed" else match[2]))
         else:
             section.body.append(line)
     return page
@@ -232,23 +232,23 @@ class _Batch:
         page = self._page(file)
         if file in self.base:
             try:
-                seen = self.base[file].find(wanted)
+                result = self.base[file].find(wanted)
             except Refusal:
                 return page, page.find(wanted)
             for section in page.sections:
-                if section.address == seen.address:
+                if section.address == result.address:
                     return page, section
             raise Refusal(f"the section {wanted} is missing")
         return page, page.find(wanted)
 
     def _task(self, file: str, wanted: str) -> Task:
-        found = _ADDRESS.fullmatch(wanted)
-        assert found is not None
-        _, section = self._section(file, found[1])
-        index = int(found[2])
+        match = _ADDRESS.fullmatch(wanted)
+        assert match is not None
+        _, section = self._section(file, match[1])
+        index = int(match[2])
         if file in self.base:
             try:
-                before = self.base[file].find(found[1]).tasks
+                before = self.base[file].find(match[1]).tasks
             except Refusal:
                 before = []
             if index < len(before):

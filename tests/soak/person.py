@@ -72,10 +72,10 @@ class Person:
         word = f"p{len(self.words)}"
         name, edited = self._edit(word)
         message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
-        way = self._random.randrange(3)
-        if way == 0 and edited:
+        choice = self._random.randrange(3)
+        if choice == 0 and edited:
             self._retry("commit", "-q", "-a", *message)
-        elif way == 1:
+        elif choice == 1:
             self._retry("add", "--", name)
             self._retry("commit", "-q", *message)
         else:

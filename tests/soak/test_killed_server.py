@@ -65,21 +65,25 @@ class CallLog:
         self._count += 1
         mark = f"w0n{self._count}"
         path = self.random.choice([*PAGES])
-        way = self.random.randrange(4)
-        if way == 0:
-            given = {"doc_type": "document", "title": f"Page {mark}", "initial_content": f"Text «{mark}»."}
-            tool, given = "create_document", {**given, "folder": "pages"}
-        elif way == 1:
-            given = {
+        choice = self.random.randrange(4)
+        if choice == 0:
+            arguments = {
+                "doc_type": "document",
+                "title": f"Page {mark}",
+                "initial_content": f"Text «{mark}».",
+            }
+            tool, arguments = "create_document", {**arguments, "folder": "pages"}
+        elif choice == 1:
+            arguments = {
                 "operation": "append_content",
                 "file": path,
                 "slug": "log",
                 "content": f"Entry «{mark}».",
             }
             tool = "edit_document"
-        elif way == 2:
+        elif choice == 2:
             tool = "edit_document"
-            given = {
+            arguments = {
                 "operation": "add_section",
                 "file": path,
                 "title": f"Part {mark}",
@@ -87,9 +91,9 @@ class CallLog:
                 "content": f"Text «{mark}».",
             }
         else:
-            given = {"operation": "add_task", "file": path, "slug": "tasks", "title": f"Do «{mark}»"}
+            arguments = {"operation": "add_task", "file": path, "slug": "tasks", "title": f"Do «{mark}»"}
             tool = "edit_document"
-        return Call(mark, tool, {**given, "idempotency_key": mark})
+        return Call(mark, tool, {**arguments, "idempotency_key": mark})
 
 
 @pytest.mark.promise
@@ -101,7 +105,7 @@ def test_acknowledged_writes_survive_a_killed_server(
     repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
     log = CallLog()
     in_doubt: list[int] = []
-    done: list[int] = []
+    written_counts: list[int] = []
     for number in range(kills + 1):
         anyio.run(_serve_once, repo, tmp_path, log, number < kills, in_doubt)
         marks = Counter(mark for text in inspection.texts(repo).values() for mark in MARK.findall(text))
@@ -110,7 +114,7 @@ def test_acknowledged_writes_survive_a_killed_server(
         assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered}
         history = inspection.commits(repo)
         assert set(log.commits.values()) <= history.keys()
-        done.append(sum(marks[call.mark] for call in log.unanswered))
+        written_counts.append(sum(marks[call.mark] for call in log.unanswered))
     inspection.assert_sound(repo)
     assert not log.unanswered
     assert len(set(log.commits.values())) == len(log.commits)
@@ -118,7 +122,7 @@ def test_acknowledged_writes_survive_a_killed_server(
     assert ours == set(log.commits.values())
     report(
         f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(log.commits)} calls acknowledged in "
-        f"the end; {sum(in_doubt)} were repeated after a kill, of which {sum(done)} had been committed"
+        f"the end; {sum(in_doubt)} were repeated after a kill, of which {sum(written_counts)} had been committed"
     )
 
 

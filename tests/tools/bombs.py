@@ -22,20 +22,20 @@ def answers(repository: Path) -> dict[str, Any]:
 
     workspace = Workspace.open(repository, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
-    found: dict[str, Any] = {}
+    codes: dict[str, Any] = {}
 
     def call_tool(name: str, tool: str, **fields: Any) -> dict[str, Any]:
         answer = toolbox.call(tool, fields, client="tester")
-        found[name] = answer.data.get("code", "ok")
+        codes[name] = answer.data.get("code", "ok")
         return answer.data
 
     listed = call_tool("list", "list_documents")["documents"]
-    found["hints"] = {entry["path"]: entry["hints"][0] for entry in listed if "hints" in entry}
+    codes["hints"] = {entry["path"]: entry["hints"][0] for entry in listed if "hints" in entry}
     hits = call_tool("search", "search_docs", query="needle")
-    found["hits"] = json.dumps(hits)
+    codes["hits"] = json.dumps(hits)
     for path in sorted(workspace.snapshot().documents):
         shown = call_tool(f"view {path}", "view_document", file=path)
-        found[f"size {path}"] = len(json.dumps(shown))
+        codes[f"size {path}"] = len(json.dumps(shown))
         fields = {"operation": "append_content", "file": path, "slug": "_preamble", "content": "More."}
         call_tool(f"write {path}", "edit_document", **fields)
     add = {"operation": "add_section", "file": "small.md", "title": "Bomb"}
@@ -49,7 +49,7 @@ def answers(repository: Path) -> dict[str, Any]:
     call_tool("call", "edit_document", operations=[{**add, "content": "x" * 1_000_000}] * 21)
     call_tool("one more heading", "edit_document", **{**add, "file": "headings.md"})
     call_tool("small", "edit_document", **add, content="Text.")
-    return found
+    return codes
 
 
 if __name__ == "__main__":

@@ -87,6 +87,6 @@ def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTo
 
 def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
     """Return the call that an answer's next step names: the tool, and its fields."""
-    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
-    assert found, answer.data
-    return found[1], json.loads(found[2])
+    match = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
+    assert match, answer.data
+    return match[1], json.loads(match[2])

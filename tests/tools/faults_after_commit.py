@@ -42,19 +42,19 @@ def step_of(code: CodeType) -> str | None:
 @contextmanager
 def steps_recorded() -> Iterator[list[str]]:
     """Record the functions that are entered after a commit, each once, in order."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     names: dict[CodeType, str | None] = {}
 
     def trace(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
         if code not in names:
             names[code] = step_of(code)
-        if (name := names[code]) is not None and name not in found and has_committed():
-            found[name] = None
+        if (name := names[code]) is not None and name not in results and has_committed():
+            results[name] = None
 
     with _traced(trace):
         yield (steps := [])
-    steps.extend(found)
+    steps.extend(results)
 
 
 @contextmanager

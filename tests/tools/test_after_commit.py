@@ -157,8 +157,8 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     assert server.commits() == after, (step, again.data)
     if tool == "edit_document" and "proposal" not in again.data:
         assert again.data["commit"] == commit, place
-        found = server.call_tool("search_docs", query=word)
-        assert fields["file"] in [hit["filepath"] for hit in found.data["hits"]], (step, found.data)
+        response = server.call_tool("search_docs", query=word)
+        assert fields["file"] in [hit["filepath"] for hit in response.data["hits"]], (step, response.data)
     return True
 
 

@@ -45,7 +45,7 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
     (repo.path / "docyard.toml").write_text('overwrite = "any"\n')
     repo.commit({})
     before = repo.head()
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(MEMORY)],
         cwd=Path(__file__).parents[2],
         env={
@@ -58,16 +58,16 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
         check=False,
         timeout=1200,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert (found["list"], found["search"], found["small"]) == ("ok", "ok", "ok")
-    assert "small.md" in found["hits"]
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    report = json.loads(completed.stdout)
+    assert (report["list"], report["search"], report["small"]) == ("ok", "ok", "ok")
+    assert "small.md" in report["hits"]
     for path, (data, is_read) in COMMITTED.items():
         expected = "ok" if is_read else "LIMIT_EXCEEDED"
-        assert (path, found[f"view {path}"]) == (path, expected)
-        assert (path, found[f"write {path}"]) == (path, expected)
-        assert found[f"size {path}"] < 300_000, path
-        assert is_read or path in found["hints"]
+        assert (path, report[f"view {path}"]) == (path, expected)
+        assert (path, report[f"write {path}"]) == (path, expected)
+        assert report[f"size {path}"] < 300_000, path
+        assert is_read or path in report["hints"]
         committed = (repo.path / path).read_bytes()
         assert committed == data or (
             is_read and committed.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
@@ -83,7 +83,7 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
         "call",
         "one more heading",
     ):
-        assert (name, found[name]) == (name, "LIMIT_EXCEEDED")
+        assert (name, report[name]) == (name, "LIMIT_EXCEEDED")
     count = sum(is_read for _, is_read in COMMITTED.values()) + 1
     assert repo.git("rev-list", "--count", f"{before}..HEAD").strip() == str(count)
     assert repo.status() == ""

@@ -54,10 +54,10 @@ def test_at_most_hundred_candidates_are_returned() -> None:
 
 @given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
 def test_candidates_are_unique_names(names: list[str], typed: str) -> None:
-    found = rank_names(names, typed)
-    assert set(found.values) <= set(names)
-    assert len(set(found.values)) == len(found.values) == min(found.total, MAX_CANDIDATES)
-    begin = [name.casefold().startswith(typed.casefold()) for name in found.values]
+    result = rank_names(names, typed)
+    assert set(result.values) <= set(names)
+    assert len(set(result.values)) == len(result.values) == min(result.total, MAX_CANDIDATES)
+    begin = [name.casefold().startswith(typed.casefold()) for name in result.values]
     assert begin == sorted(begin, reverse=True)
 
 

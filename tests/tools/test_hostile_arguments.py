@@ -180,9 +180,9 @@ def test_arrays_as_text_are_accepted_and_both_forms_refused(call_tool: CallTool,
     assert not plain.is_error, plain.data
     for sent in (json.dumps([good]), [json.dumps(good)], json.dumps([json.dumps(good)])):
         assert call_tool(tool.name, operations=sent, **dry).data == plain.data
-    both = call_tool(tool.name, **good, operations=[good], **dry)
-    assert (both.data["code"], both.data["field"]) == ("INVALID_ARGUMENTS", "operations")
-    holds(both, tool)
+    response = call_tool(tool.name, **good, operations=[good], **dry)
+    assert (response.data["code"], response.data["field"]) == ("INVALID_ARGUMENTS", "operations")
+    holds(response, tool)
     for items in ([], [5], [None], [[good]], ["x"], [{"operations": [good]}], "[]"):
         answer = call_tool(tool.name, operations=items, **dry)
         assert answer.is_error, items

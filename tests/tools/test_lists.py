@@ -51,7 +51,7 @@ def test_modules_below_tools_name_no_tool() -> None:
     """The command line shows the same errors. Names of workspace operations are allowed."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
     named = re.compile(rf"\b({tools})\b")
-    found = [
+    mentions = [
         (file.relative_to(ROOT).as_posix(), text)
         for folder in ("workspace", "index")
         for file in sorted((ROOT / folder).rglob("*.py"))
@@ -60,7 +60,7 @@ def test_modules_below_tools_name_no_tool() -> None:
         if named.search(text)
     ]
     # The contract of get_doc, the only tool with chunk ids, requires this text.
-    assert found == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
+    assert mentions == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
 
 
 def texts(tree: ast.Module) -> Iterator[str]:

@@ -29,13 +29,13 @@ READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_
 @pytest.fixture
 def first(repo: Repo) -> str:
     """Return the first commit, tagged `v1`, after which a section was rewritten and a document added."""
-    found = repo.head()
+    response = repo.head()
     repo.git("tag", "v1")
     text = (repo.path / "api.md").read_text()
     repo.commit(
         {"api.md": text.replace("Finds things.", "Looks for herons."), "new.md": "# New\n\nA heron.\n"}
     )
-    return found
+    return response
 
 
 def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
@@ -188,8 +188,8 @@ def test_invalid_ref_returns_error_with_example(
     repo.git("tag", "--force", "a-blob", "HEAD:api.md")
     fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
     named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
-    given = {**fields, **named}.get(tool, {})
-    answer = call_tool(tool, **given, ref=ref)
+    response = {**fields, **named}.get(tool, {})
+    answer = call_tool(tool, **response, ref=ref)
     assert answer.is_error
     assert answer.data["code"] == code
     assert answer.data["fix"]

@@ -82,8 +82,8 @@ def test_every_field_has_a_description(tool: Tool) -> None:
 @every_tool
 def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
-    found = file.read_text(encoding="utf-8") if file.exists() else ""
-    assert found == text_of(tool), "review it, then run python -m tests.tools.snapshots"
+    snapshot = file.read_text(encoding="utf-8") if file.exists() else ""
+    assert snapshot == text_of(tool), "review it, then run python -m tests.tools.snapshots"
 
 
 def test_no_snapshot_of_removed_tool_exists() -> None:

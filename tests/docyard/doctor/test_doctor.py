@@ -347,9 +347,9 @@ def test_problem_is_reported_with_fix(
     repo: Path, git: Git, spoil: Callable[[Path, Git], None], expected: str
 ) -> None:
     spoil(repo, git)
-    found = words(repo)
-    line = next((line for line in found.splitlines() if line.startswith(expected)), None)
-    assert line is not None, found
+    output = words(repo)
+    line = next((line for line in output.splitlines() if line.startswith(expected)), None)
+    assert line is not None, output
     assert not line.endswith("| "), "the problem has no fix"
 
 
@@ -435,5 +435,5 @@ def test_missing_extra_is_note_with_command_of_installer() -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    found = [finding.message for finding in check_environment(tmp_path, None)]
-    assert any("cannot be written" in message for message in found)
+    messages = [finding.message for finding in check_environment(tmp_path, None)]
+    assert any("cannot be written" in message for message in messages)

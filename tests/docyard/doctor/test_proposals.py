@@ -14,9 +14,7 @@ from workspace.policy.tokens import FILE, Tokens
 
 def words(folder: Path) -> str:
     """Return every finding on a line: severity, message and fix."""
-    return "\n".join(
-        " | ".join((found.severity, found.message, found.fix)) for found in check_all(folder, None)
-    )
+    return "\n".join(" | ".join((item.severity, item.message, item.fix)) for item in check_all(folder, None))
 
 
 def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:

@@ -79,11 +79,11 @@ def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECR
 def sign_standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
     """Return the headers of GitLab's signing token (Standard Webhooks)."""
     signed_text = f"{id}.{int(time)}.".encode() + body
-    made = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
+    signature = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
     return {
         "webhook-id": id,
         "webhook-timestamp": str(int(time)),
-        "webhook-signature": f"v1,bm8= v1,{made}",
+        "webhook-signature": f"v1,bm8= v1,{signature}",
     }
 
 
@@ -169,14 +169,14 @@ def stub_exchanges() -> StubExchanges:
 
 @pytest.fixture
 def hooks(here: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
-    made = Hooks(here, stub_exchanges)
-    with made.client:
-        yield made
+    new_hooks = Hooks(here, stub_exchanges)
+    with new_hooks.client:
+        yield new_hooks
 
 
 def test_push_is_fetched_and_pull_request_is_checked(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    done = hooks.send_event("push", payload(hooks.kind))
-    assert (done.status_code, done.json()) == (200, {"commit": "c" * 40, "followed": None})
+    response = hooks.send_event("push", payload(hooks.kind))
+    assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
     assert hooks.send_event("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
     assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
@@ -276,9 +276,9 @@ def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: S
         _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
         sent += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
         _wait_until(lambda: stub_exchanges.calls == 8)
-        assert not any(one.done() for one in sent)
+        assert not any(item.done() for item in sent)
         stub_exchanges.go.set()
-        assert {one.result().status_code for one in sent} == {200}
+        assert {item.result().status_code for item in sent} == {200}
     assert len(stub_exchanges.scopes) == 2
     assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)

@@ -114,9 +114,9 @@ class Flood:
     def memory(self) -> float:
         """Return the memory of the server in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-        assert found is not None
-        return int(found[1]) / 1024
+        match = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        assert match is not None
+        return int(match[1]) / 1024
 
     def send(self, lines: Iterator[bytes], most: int, seconds: float, full_seconds: float) -> int:
         """Write up to `most` lines; stop after `seconds`, or when the pipe was full for `full_seconds`."""
@@ -278,7 +278,9 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """The SDK never answers cancelled requests; without removal they would fill the limit."""
-    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+    ) as server:
         if is_stateless:
             server.exchange(json.loads(request(0, "tools/list", True)))
         for number in range(1, REQUEST_LIMIT + 9):
@@ -308,8 +310,8 @@ def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
 def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
     with start_client(serve_command(repo), handshake=False) as server:
         for number in range(1, 2 * REQUEST_LIMIT + 1):
-            wanted = {"toolsListChanged": True}
-            server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
+            requested = {"toolsListChanged": True}
+            server.send(request(number, "subscriptions/listen", True, notifications=requested).rstrip())
             assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
         assert server.exchange(json.loads(request(1_000, "tools/list", True)))["id"] == 1_000
         server.send(line_of({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
@@ -353,9 +355,9 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
         answers += server.receive_all()
         assert time.monotonic() - start < END_LIMIT_S
     answers = [answer for answer in answers if "id" in answer]
-    done = [answer for answer in answers if "result" in answer]
-    assert all(not answer["result"]["isError"] for answer in done)
-    assert int(git("rev-list", "--count", "HEAD")) - before == len(done) < REQUEST_LIMIT
+    successes = [answer for answer in answers if "result" in answer]
+    assert all(not answer["result"]["isError"] for answer in successes)
+    assert int(git("rev-list", "--count", "HEAD")) - before == len(successes) < REQUEST_LIMIT
     refused = [answer["error"]["code"] for answer in answers if "error" in answer]
     assert set(refused) == {CONNECTION_CLOSED}
     assert len({answer["id"] for answer in answers}) == len(answers)
@@ -365,7 +367,9 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @posix
 @both_versions
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
-    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+    ) as server:
         token = {"progressToken": 1}
         for identity in range(1, 13):
             line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
@@ -415,13 +419,13 @@ def test_second_signal_ends_server_without_reader(repo: Path) -> None:
 def test_no_module_sends_requests_to_the_client() -> None:
     """Its response could be blocked by the limit behind the call that waits for it."""
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
-    found = [
+    calls = [
         path.name
         for folder in ("docyard/mcp_server", "tools")
         for path in (ROOT / folder).rglob("*.py")
         if senders.search(path.read_text())
     ]
-    assert found == []
+    assert calls == []
 
 
 @pytest.mark.process
@@ -429,7 +433,7 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
     sent, answers = tmp_path / "requests", tmp_path / "answers"
     sent.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
     with sent.open("rb") as source, answers.open("wb") as target:
-        done = subprocess.run(
+        completed = subprocess.run(
             serve_command(repo),
             stdin=source,
             stdout=target,
@@ -437,10 +441,10 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
             env=environment(),
             timeout=60,
         )
-    assert (done.returncode, done.stderr) == (0, b"")
-    found = [json.loads(line) for line in answers.read_bytes().splitlines()]
-    assert sorted(answer["id"] for answer in found) == list(range(100))
-    assert all(answer["result"]["tools"] for answer in found)
+    assert (completed.returncode, completed.stderr) == (0, b"")
+    responses = [json.loads(line) for line in answers.read_bytes().splitlines()]
+    assert sorted(answer["id"] for answer in responses) == list(range(100))
+    assert all(answer["result"]["tools"] for answer in responses)
 
 
 @pytest.mark.anyio

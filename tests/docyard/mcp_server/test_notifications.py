@@ -80,8 +80,8 @@ async def listening(
 async def tags(connected: Client) -> list[str]:
     listed = await connected.list_tools(cache_mode="bypass")
     [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
-    found: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
-    return found
+    response: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
+    return response
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -114,9 +114,9 @@ async def test_commit_without_new_value_is_not_announced(repo: Path, git: Git) -
         (repo / "more.md").write_text("---\ntags: [backend]\n---\n# More\n\nwords\n")
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
-        found = await connected.call_tool("search_docs", {"query": "words"})
-        assert found.structured_content is not None
-        assert found.structured_content["hits"]
+        response = await connected.call_tool("search_docs", {"query": "words"})
+        assert response.structured_content is not None
+        assert response.structured_content["hits"]
         await anyio.sleep(QUIET)
         assert listener.received == 0
 
@@ -182,5 +182,5 @@ def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     assert server.wait_for_exit() == (0, "")
     methods = [answer.get("method") for answer in answers]
     assert "notifications/subscriptions/acknowledged" in methods
-    [found] = [answer for answer in answers if answer.get("id") == 2]
-    assert found["result"]["structuredContent"]["hits"]
+    [result] = [answer for answer in answers if answer.get("id") == 2]
+    assert result["result"]["structuredContent"]["hits"]

@@ -38,9 +38,9 @@ def serving_cold(repo: Path) -> list[str]:
 
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
-    found = result.structured_content
-    assert isinstance(found, dict)
-    return found
+    data = result.structured_content
+    assert isinstance(data, dict)
+    return data
 
 
 async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
@@ -57,10 +57,10 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
         assert not created.is_error
         assert data_of(created)["path"] == "search-api.md"
         assert data_of(created)["commit"] == git("rev-parse", "HEAD")
-        found = await connected.call_tool("search_docs", {"query": "backoff jitter"})
-        assert data_of(found)["hits"][0]["chunk_id"] == "guide.md#retries"
-        assert found.content[0].type == "text"
-        assert json.loads(found.content[0].text) == data_of(found)
+        response = await connected.call_tool("search_docs", {"query": "backoff jitter"})
+        assert data_of(response)["hits"][0]["chunk_id"] == "guide.md#retries"
+        assert response.content[0].type == "text"
+        assert json.loads(response.content[0].text) == data_of(response)
         fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
         assert fetched.content[0].type == "text"
         assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
@@ -120,7 +120,9 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
 async def test_client_name_cannot_forge_trailer(
     tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
 ) -> None:
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name) as connected:
+    async with connect(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
+    ) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
@@ -131,17 +133,17 @@ async def test_commit_contains_client_name(repo: Path, git: Git, protocol: Proto
 
 
 async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    seen: list[tuple[float, float | None, str | None]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
+        reports.append((done, total, message))
 
     async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
         assert data_of(result) == {"done": True}
-    assert len(seen) > 3
-    assert seen == sorted(seen)
-    assert seen[-1] == (10, 10, "Counting")
+    assert len(reports) > 3
+    assert reports == sorted(reports)
+    assert reports[-1] == (10, 10, "Counting")
 
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
@@ -266,8 +268,10 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
-    done = subprocess.run(serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    completed = subprocess.run(
+        serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=60
+    )
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize(
@@ -275,13 +279,13 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert done.returncode == code
-    assert done.stdout == b""
-    assert done.stderr.startswith(b"error: ")
-    assert b"\n  fix: " in done.stderr
+    assert completed.returncode == code
+    assert completed.stdout == b""
+    assert completed.stderr.startswith(b"error: ")
+    assert b"\n  fix: " in completed.stderr
 
 
 def wait_for(file: Path) -> None:

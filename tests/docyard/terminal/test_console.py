@@ -25,7 +25,9 @@ def run_in_terminal(*command: str) -> str:
 
     ours, theirs = pty.openpty()
     shown = b""
-    with subprocess.Popen([*preloaded.python_command(), "-m", "docyard", *command], stdout=theirs, stderr=theirs):
+    with subprocess.Popen(
+        [*preloaded.python_command(), "-m", "docyard", *command], stdout=theirs, stderr=theirs
+    ):
         os.close(theirs)
         try:
             while part := os.read(ours, 4096):

@@ -29,8 +29,8 @@ def document(text: str, path: str = "a.md") -> Document:
 
 
 def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
-    found = compare_document(document(old), document(new))
-    return CommitChanges("a" * 40, "b" * 40, (found,) if found else (), files)
+    document_changes = compare_document(document(old), document(new))
+    return CommitChanges("a" * 40, "b" * 40, (document_changes,) if document_changes else (), files)
 
 
 def side(rows: tuple[DiffRow, ...], style: str) -> str:
@@ -60,16 +60,16 @@ def test_rows_have_the_expected_kinds(before: str, after: str, kinds: list[str])
 @settings(max_examples=scale_examples(60), deadline=None)
 def test_rows_contain_both_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    found = build_rows(before, after)
-    assert found.more == 0
-    assert side(found.rows, "removed").split() == before.split()
-    assert side(found.rows, "added").split() == after.split()
+    result = build_rows(before, after)
+    assert result.more == 0
+    assert side(result.rows, "removed").split() == before.split()
+    assert side(result.rows, "added").split() == after.split()
 
 
 def test_long_change_is_truncated_and_counted() -> None:
-    found = build_rows("", "word " * MAX_CHANGE_CHARS)
-    assert found.more > 0
-    assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MAX_CHANGE_CHARS
+    result = build_rows("", "word " * MAX_CHANGE_CHARS)
+    assert result.more > 0
+    assert sum(len(piece.text) for row in result.rows for piece in row.new) <= MAX_CHANGE_CHARS
 
 
 def test_invisible_characters_are_replaced() -> None:
@@ -125,11 +125,11 @@ def test_documents_and_sections_have_distinct_ids() -> None:
 
 def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     lines = "A line that stays.\n\n" * 500
-    found = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
-    shown = sum(len(row.new[0].text) for row in found.rows if row.kind in ("same", "folded"))
+    result = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
+    shown = sum(len(row.new[0].text) for row in result.rows if row.kind in ("same", "folded"))
     assert shown <= 1_000
-    assert abs(shown + found.more - len(lines)) < 10  # without blank lines at the ends
-    assert found.rows[-1].kind == "words"
+    assert abs(shown + result.more - len(lines)) < 10  # without blank lines at the ends
+    assert result.rows[-1].kind == "words"
     came = build_rows("Old.\n", "word " * 1_000, 1_000)
     shown_chars = sum(len(piece.text) for row in came.rows for piece in row.old + row.new)
     assert came.more == len("Old.") + 5_000 - shown_chars

@@ -38,10 +38,10 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    made = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
-    made.git("mv", "guides/setup.md", "guides/start.md")
-    made.commit({}, "Moved")
-    return made
+    repository = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
+    repository.git("mv", "guides/setup.md", "guides/start.md")
+    repository.commit({}, "Moved")
+    return repository
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_login_page_is_valid_html(is_wrong: bool) -> None:
 def _check(html: str) -> None:
     page = ParsedPage(html)
     assert page.wrong == []
-    assert [one.get("lang") for one in page.all("html")] == ["en"]
+    assert [item.get("lang") for item in page.all("html")] == ["en"]
     assert len(page.all("h1")) == len(page.all("main")) == len(page.all("title")) == 1
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -80,7 +80,7 @@ def _check(html: str) -> None:
             assert field.get("type") == "hidden" or field.get("id") in named or is_within, field
     # The content policy blocks inline scripts and styles, and pages need none.
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    assert not [one for _, one in page.elements if "style" in one]
+    assert not [item for _, item in page.elements if "style" in item]
     assert all(script.get("src", "") for script in page.all("script"))
     assert "<style" not in html
 
@@ -137,11 +137,11 @@ def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> N
 
 
 def test_slow_pages_use_a_limited_number_of_threads() -> None:
-    begun: list[int] = []
+    started_calls: list[int] = []
     go = threading.Event()
 
     def make() -> Response:
-        begun.append(1)
+        started_calls.append(1)
         assert go.wait(30)
         return Response()
 
@@ -150,15 +150,15 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
             for _ in range(30):
                 tasks.start_soon(run_in_thread, make)
             with anyio.fail_after(30):
-                while len(begun) < 8:
+                while len(started_calls) < 8:
                     await anyio.sleep(0.005)
             await anyio.sleep(0.05)  # in which a ninth would begin
-            at_once = len(begun)
+            at_once = len(started_calls)
             go.set()
         return at_once
 
     assert anyio.run(request_pages) == 8
-    assert len(begun) == 30
+    assert len(started_calls) == 30
 
 
 def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:

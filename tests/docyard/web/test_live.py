@@ -116,7 +116,7 @@ def _age_refs(repo: Repo) -> None:
 def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     workspace, versions = Workspace.open(repo.path), Versions()
-    seen = [versions.now(workspace)]
+    displayed_versions = [versions.now(workspace)]
     for change in (
         ("commit", "-q", "--allow-empty", "-m", "Another"),
         ("branch", "proposals/1-a"),
@@ -129,20 +129,20 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("update-ref", "refs/remotes/origin/proposals/1-a", "HEAD"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == seen[-1]
+        assert versions.now(workspace) == displayed_versions[-1]
         repo.git(*change)
-        seen.append(versions.now(workspace))
-    assert len(set(seen)) == len(seen)
+        displayed_versions.append(versions.now(workspace))
+    assert len(set(displayed_versions)) == len(displayed_versions)
     for change in (
         ("tag", "one"),
         ("update-ref", "refs/remotes/origin/unrelated", "HEAD"),
         ("pack-refs", "--all"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == seen[-1]
+        assert versions.now(workspace) == displayed_versions[-1]
         repo.git(*change)
-        assert versions.now(workspace) == seen[-1]
-    assert Versions().now(workspace) == seen[-1]
+        assert versions.now(workspace) == displayed_versions[-1]
+    assert Versions().now(workspace) == displayed_versions[-1]
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
@@ -163,11 +163,11 @@ def test_simultaneous_listeners_over_the_limit_are_refused(tmp_path: Path) -> No
     async def listen(server: PageServer) -> None:
         here = server.site.live
         events = [here.events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
-        first = [await anext(each, None) for each in events]
+        first = [await anext(event, None) for event in events]
         assert first.count(None) == 5
         assert here.listeners == MAX_LISTENERS
-        for each in events:
-            await each.aclose()
+        for event in events:
+            await event.aclose()
         assert here.listeners == 0
 
     with serve_pages(normal(tmp_path / "r").path) as server:

@@ -119,14 +119,14 @@ class ForkServer:
 
     def finish(self) -> Ended:
         """Wait for the end of what `start` began. An exception that is no WorkspaceError is a failure."""
-        found = self._read()
+        report = self._read()
         calls = shim.read_log(self._log)
-        if found["signal"] not in (0, signal.SIGKILL):
-            raise AssertionError(f"the child died of signal {found['signal']} after {calls[-3:]}")
-        answer = found["answer"]
+        if report["signal"] not in (0, signal.SIGKILL):
+            raise AssertionError(f"the child died of signal {report['signal']} after {calls[-3:]}")
+        answer = report["answer"]
         if "bug" in answer:
             raise AssertionError(answer["bug"])
-        return Ended(found["signal"] == signal.SIGKILL, answer, calls)
+        return Ended(report["signal"] == signal.SIGKILL, answer, calls)
 
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
@@ -203,14 +203,14 @@ def _run_action(order: Order) -> Mapping[str, object]:
     def arm() -> None:
         shim.arm(order.root, order.point, Fault(order.fault), order.error, log, stopped, go)
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         answer = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
     except Exception:
         return {"bug": traceback.format_exc()}
     finally:
         shim.disarm()
-    return {**answer, "seconds": time.perf_counter() - begun}
+    return {**answer, "seconds": time.perf_counter() - start}
 
 
 if __name__ == "__main__":

@@ -63,11 +63,11 @@ class Matrix:
             Fault.FULL: lambda call: call.needs_space,
             Fault.SHORT: lambda call: call.name == "write",
         }
-        found = [call.number for call in self.calls if can_strike.get(self.fault, lambda call: True)(call)]
+        numbers = [call.number for call in self.calls if can_strike.get(self.fault, lambda call: True)(call)]
         if step == 1 and self.fault not in can_strike:
             # A few more points: another commit id may need one more folder for its object.
-            found += range(found[-1] + 1, found[-1] + 4)
-        return sorted({*found[::step], found[-1]})
+            numbers += range(numbers[-1] + 1, numbers[-1] + 4)
+        return sorted({*numbers[::step], numbers[-1]})
 
     def while_locked(self) -> list[int]:
         """Return the points from the first of Git's locks to the end."""

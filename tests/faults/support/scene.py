@@ -120,24 +120,24 @@ def committed_files(repo: Repo) -> dict[str, bytes]:
 
 def work_files(repo: Repo) -> dict[str, bytes]:
     """Return the bytes of every file of the work tree."""
-    found = {}
+    results = {}
     for folder, names, files in os.walk(repo.path):
         if ".git" in names:
             names.remove(".git")
         for file in files:
             path = Path(folder, file)
-            found[path.relative_to(repo.path).as_posix()] = path.read_bytes()
-    return found
+            results[path.relative_to(repo.path).as_posix()] = path.read_bytes()
+    return results
 
 
 def work_folders(repo: Repo) -> set[str]:
     """Return every folder of the work tree, empty ones too."""
-    found = set()
+    folders_of_files = set()
     for folder, names, _ in os.walk(repo.path):
         if ".git" in names:
             names.remove(".git")
-        found |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
-    return found
+        folders_of_files |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
+    return folders_of_files
 
 
 def check_nothing_left(git_dir: Path) -> None:

@@ -76,9 +76,9 @@ def compile_shim(folder: Path) -> Path:
         str(library),
         str(SOURCE),
     ]
-    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(f"the shim does not compile: {done.stderr}")
+    completed = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise AssertionError(f"the shim does not compile: {completed.stderr}")
     return library
 
 
@@ -96,11 +96,11 @@ def disarm() -> int:
 
 def read_log(path: Path) -> list[Call]:
     """Return the calls of a process, in order."""
-    found = []
+    calls = []
     for line in path.read_text("utf-8", "surrogateescape").splitlines():
         number, name, result, inode, size, first, second = line.split("\t")
-        found.append(Call(int(number), name, result, int(inode), int(size), first, second))
-    return found
+        calls.append(Call(int(number), name, result, int(inode), int(size), first, second))
+    return calls
 
 
 def unsynced(calls: Iterable[Call]) -> dict[int, int]:
@@ -128,10 +128,10 @@ def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
-        found = path.stat()
-        synced = safe.get(found.st_ino)
-        if synced is not None and synced < found.st_size:
-            mode = found.st_mode & 0o7777
+        status = path.stat()
+        synced = safe.get(status.st_ino)
+        if synced is not None and synced < status.st_size:
+            mode = status.st_mode & 0o7777
             path.chmod(0o600)
             with path.open("r+b") as stream:
                 stream.truncate(synced)

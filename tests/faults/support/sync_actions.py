@@ -63,13 +63,15 @@ def sync(
     workspace = Workspace.open(path, durable=durable)
     arm()
     try:
-        found = synchronise(workspace, Access(), push=push)
+        report = synchronise(workspace, Access(), push=push)
     except WorkspaceError as error:
         return {"committed": False, "errors": [error.message], "fix": error.fix}
     except OSError as error:
         return {"committed": False, "errors": [type(error).__name__]}
-    errors = [one.error.message for one in found.other_branches if one.error is not None]
-    return {"committed": not errors, "state": found.state.value, "errors": errors}
+    errors = [
+        other_branch.error.message for other_branch in report.other_branches if other_branch.error is not None
+    ]
+    return {"committed": not errors, "state": report.state.value, "errors": errors}
 
 
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:

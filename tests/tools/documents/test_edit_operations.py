@@ -57,14 +57,14 @@ TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapp
 def declared(operation: Any) -> list[tuple[str, str]]:
     """Return the fields of a class as the usage describes them."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
-    found = []
+    fields = []
     for field in dataclasses.fields(operation):
         kind = hints[field.name]
         if get_origin(kind) is UnionType:
             [kind] = (part for part in get_args(kind) if part is not NoneType)
         name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
-        found.append((name, TYPES[get_origin(kind) or kind]))
-    return found
+        fields.append((name, TYPES[get_origin(kind) or kind]))
+    return fields
 
 
 def test_usage_matches_declared_fields() -> None:

@@ -151,8 +151,8 @@ def test_write_to_renamed_document_is_refused_with_new_path(call_tool: CallTool,
     assert answer.data["example"]["file"] == "reference.md"
     answer = call_tool("complete_task", file="api.md", slug="tasks[1]")
     assert answer.data["moved_to"] == {**expected, "slug": "tasks[1]"}
-    done = call_tool("complete_task", **answer.data["example"])
-    assert done.data["commit"] != answer.data["commit"]
+    response = call_tool("complete_task", **answer.data["example"])
+    assert response.data["commit"] != answer.data["commit"]
 
 
 def test_batch_reports_move_of_each_operation(call_tool: CallTool, renamed: str) -> None:

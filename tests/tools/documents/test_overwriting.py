@@ -45,17 +45,17 @@ def test_unread_text_is_shown_and_second_call_succeeds(
     assert {"error", "fix", "file", "slugs"} <= refused.data.keys()
     assert "usage" not in refused.data
     assert "things" not in refused.data["error"] + refused.data["fix"]
-    done = call_tool(tool, **refused.data["example"])
-    assert not done.is_error, done.data
-    assert done.data["commit"] == repo.head()
+    response = call_tool(tool, **refused.data["example"])
+    assert not response.is_error, response.data
+    assert response.data["commit"] == repo.head()
     assert (repo.head() == before) == dry_run
 
 
 def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Repo) -> None:
     task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
     first = call_tool("edit_document", operations=[NEW, task])
-    refused, done = first.data["batch_results"]
-    assert (refused["code"], done["success"]) == ("READ_FIRST", True)
+    refused, batch_result = first.data["batch_results"]
+    assert (refused["code"], batch_result["success"]) == ("READ_FIRST", True)
     assert refused["current"] == "### Search\n\nFinds things.\n\n"
     assert {"error", "code", "fix", "example"} <= refused.keys()
     assert not call_tool("edit_document", **NEW).is_error
@@ -114,16 +114,20 @@ def test_only_full_views_count_as_read(call_tool: CallTool, name: str) -> None:
 
 
 def test_client_may_overwrite_own_text(call_tool: CallTool) -> None:
-    made = call_tool(
+    response = call_tool(
         "create_document", doc_type="document", title="Mine", initial_content="Words.\n\n## Part\n\nWords."
     )
-    call_tool("edit_document", file=made.data["path"], title="More", content="Words.")
+    call_tool("edit_document", file=response.data["path"], title="More", content="Words.")
     for slug in ("_preamble", "part", "more"):
         again = call_tool(
-            "edit_document", file=made.data["path"], slug=slug, content="Others.", operation="update_content"
+            "edit_document",
+            file=response.data["path"],
+            slug=slug,
+            content="Others.",
+            operation="update_content",
         )
         assert not again.is_error, slug
-    assert not call_tool("remove_document", path=made.data["path"]).is_error
+    assert not call_tool("remove_document", path=response.data["path"]).is_error
 
 
 def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, toolbox: Toolbox) -> None:

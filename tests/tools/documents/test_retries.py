@@ -113,11 +113,11 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
         {f"{type_folder}/type.toml": description, f"{type_folder}/document.md": "# {title}\n\n## Body\n"}
     )
     memo = {"doc_type": "memo", "title": "One", "idempotency_key": "memo"}
-    made = call_tool("create_document", **memo)
-    assert made.data["path"] == "one.md"
+    response = call_tool("create_document", **memo)
+    assert response.data["path"] == "one.md"
     repo.git("rm", "-q", "-r", type_folder)
     repo.git("commit", "-q", "-m", "No memos")
-    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(made)
+    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(response)
     unkeyed = call_tool("create_document", doc_type="memo", title="One")
     assert unkeyed.data["code"] == "UNKNOWN_TYPE"
 
@@ -215,8 +215,8 @@ def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None
     refused = call_tool("edit_document", **WRONG, idempotency_key="key")
     assert refused.data["code"] == "SECTION_NOT_FOUND"
     repo.commit({"api.md": "# API\n\n## Nowhere\n"})
-    done = call_tool("edit_document", **WRONG, idempotency_key="key")
-    assert (done.is_error, done.data["commit"]) == (False, repo.head())
+    response = call_tool("edit_document", **WRONG, idempotency_key="key")
+    assert (response.is_error, response.data["commit"]) == (False, repo.head())
     repo.git("reset", "-q", "--hard", "HEAD^")
     second = call_tool("edit_document", **WRONG, idempotency_key="key")
     assert "repeated" not in second.data, "the branch holds no such commit any more"

@@ -145,8 +145,8 @@ def test_answer_contains_hints_of_operations(call_tool: CallTool) -> None:
 
 def test_written_text_is_searchable_immediately(call_tool: CallTool) -> None:
     call_tool("edit_document", file="api.md", title="Rate limits", content="A leaky bucket of tokens.")
-    found = call_tool("search_docs", query="leaky bucket")
-    assert found.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
+    response = call_tool("search_docs", query="leaky bucket")
+    assert response.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
 
 
 def test_uncommitted_work_is_preserved(call_tool: CallTool, repo: Repo) -> None:

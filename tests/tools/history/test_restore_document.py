@@ -51,12 +51,12 @@ def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, f
     assert refused.data["code"] == "READ_FIRST"
     assert "Finds nothing." in refused.data["current"]
     assert refused.data["example"] == call
-    done = call_tool("restore_document", **refused.data["example"])
-    assert not done.is_error, done.data
-    assert done.data["restored"] is True
-    assert (done.data["slug"], done.data["from"]) == ("endpoints/search", first)
-    assert done.data["commit"] == repo.head()
-    assert done.data["commit"] in done.data["next_step"]
+    response = call_tool("restore_document", **refused.data["example"])
+    assert not response.is_error, response.data
+    assert response.data["restored"] is True
+    assert (response.data["slug"], response.data["from"]) == ("endpoints/search", first)
+    assert response.data["commit"] == repo.head()
+    assert response.data["commit"] in response.data["next_step"]
     assert text(repo) == API
     again = call_tool("restore_document", **call)
     assert (again.is_error, again.data["changed"]) == (False, False)
@@ -76,19 +76,22 @@ def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first: str)
 
 def test_commit_is_reverted_without_reading_it(call_tool: CallTool, repo: Repo, first: str) -> None:
     changed = repo.head()
-    done = call_tool("restore_document", undo=changed, idempotency_key="once")
-    assert not done.is_error, done.data
-    assert done.data["undo"] == changed
-    assert done.data["undone"] == [{"file": "api.md", "slug": "endpoints/search", "what": "restored"}]
+    response = call_tool("restore_document", undo=changed, idempotency_key="once")
+    assert not response.is_error, response.data
+    assert response.data["undo"] == changed
+    assert response.data["undone"] == [{"file": "api.md", "slug": "endpoints/search", "what": "restored"}]
     assert text(repo) == API
     subject = repo.git("log", "-1", "--format=%s").strip()
     assert subject == f"Undo {changed[:7]}: A change, with [words]"
     repeated = call_tool("restore_document", undo=changed, idempotency_key="once")
-    assert (repeated.data["commit"], repeated.data["undone"]) == (done.data["commit"], done.data["undone"])
+    assert (repeated.data["commit"], repeated.data["undone"]) == (
+        response.data["commit"],
+        response.data["undone"],
+    )
     nothing = call_tool("restore_document", undo=changed)
     assert (nothing.is_error, nothing.data["changed"], nothing.data["undone"]) == (False, False, [])
-    assert nothing.data["commit"] == done.data["commit"] == repo.head()
-    back = call_tool("restore_document", undo=done.data["commit"])
+    assert nothing.data["commit"] == response.data["commit"] == repo.head()
+    back = call_tool("restore_document", undo=response.data["commit"])
     assert not back.is_error, back.data
     assert text(repo) == OTHER
 
@@ -106,9 +109,9 @@ def test_batch_commit_is_reverted(call_tool: CallTool, repo: Repo) -> None:
         mode="all",
     )
     assert not batch.is_error, batch.data
-    done = call_tool("restore_document", undo=batch.data["commit"])
-    assert not done.is_error, done.data
-    assert {"file": "api.md", "what": "moved", "was": "specs/api.md"} in done.data["undone"]
+    response = call_tool("restore_document", undo=batch.data["commit"])
+    assert not response.is_error, response.data
+    assert {"file": "api.md", "what": "moved", "was": "specs/api.md"} in response.data["undone"]
     assert repo.git("rev-parse", "HEAD^{tree}") == before
 
 
@@ -123,11 +126,11 @@ def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: C
     assert refused.data["conflicts"] == [clash]
     assert refused.data["example"] == {"undo": first, "mode": "each", "dry_run": True}
     assert repo.head() == second
-    done = call_tool("restore_document", undo=first, mode="each")
-    assert not done.is_error, done.data
-    assert done.data["conflicts"] == [clash]
-    assert [item["slug"] for item in done.data["undone"]] == ["endpoints"]
-    assert '"slug": "endpoints/search"' in done.data["next_step"]
+    response = call_tool("restore_document", undo=first, mode="each")
+    assert not response.is_error, response.data
+    assert response.data["conflicts"] == [clash]
+    assert [item["slug"] for item in response.data["undone"]] == ["endpoints"]
+    assert '"slug": "endpoints/search"' in response.data["next_step"]
     assert text(repo) == API.replace("things", "all")
 
 
@@ -140,9 +143,9 @@ def test_several_restores_make_one_commit(call_tool: CallTool, repo: Repo, first
         {"file": "api.md", "slug": "endpoints/search", "ref": first},
         {"file": "none.md", "ref": first},
     ]
-    done = call_tool("restore_document", operations=calls)
-    assert [entry["success"] for entry in done.data["batch_results"]] == [True, True, False]
-    assert done.data["batch_results"][2]["code"] == "NOT_AT_REF"
+    response = call_tool("restore_document", operations=calls)
+    assert [entry["success"] for entry in response.data["batch_results"]] == [True, True, False]
+    assert response.data["batch_results"][2]["code"] == "NOT_AT_REF"
     assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", f"{first}^{{tree}}")
 
 
@@ -220,19 +223,19 @@ def test_links_broken_by_restore_are_reported(call_tool: CallTool, repo: Repo) -
     repo.git("mv", "notes/page.md", "page.md")
     repo.commit({"page.md": page.format("Old. ").replace("(plain", "(notes/plain")})
     call_tool("view_document", file="page.md", slug="_preamble")
-    done = call_tool("restore_document", file="page.md", ref=first)
-    assert not done.is_error, done.data
-    assert done.data["was"] == {"file": "notes/page.md"}
-    assert any("plain.md#plain" in hint for hint in done.data["hints"])
+    response = call_tool("restore_document", file="page.md", ref=first)
+    assert not response.is_error, response.data
+    assert response.data["was"] == {"file": "notes/page.md"}
+    assert any("plain.md#plain" in hint for hint in response.data["hints"])
 
 
 def test_removed_front_matter_is_reported(call_tool: CallTool, repo: Repo) -> None:
     first = repo.head()
     call_tool("edit_document", operation="set_metadata", file="api.md", metadata={"owner": "Ada"})
-    done = call_tool("restore_document", file="api.md", ref=first)
-    assert not done.is_error, done.data
-    assert done.data["metadata_replaced"] == ["owner"]
-    assert "'metadata_replaced'" in done.data["hints"][0]
+    response = call_tool("restore_document", file="api.md", ref=first)
+    assert not response.is_error, response.data
+    assert response.data["metadata_replaced"] == ["owner"]
+    assert "'metadata_replaced'" in response.data["hints"][0]
     assert text(repo) == API
 
 
@@ -248,10 +251,10 @@ def test_conflict_in_mode_each_does_not_suggest_mode_each(call_tool: CallTool, r
 
 def test_next_step_of_batch_is_about_changed_document(call_tool: CallTool, repo: Repo) -> None:
     changed = repo.commit({"api.md": OTHER})
-    done = call_tool("restore_document", operations=[{"undo": changed}, {"undo": changed}])
-    assert [entry.get("changed", True) for entry in done.data["batch_results"]] == [True, False]
-    assert done.data["commit"] == repo.head()
-    assert f'undo this with restore_document {{"undo": "{repo.head()}"}}' in done.data["next_step"]
+    response = call_tool("restore_document", operations=[{"undo": changed}, {"undo": changed}])
+    assert [entry.get("changed", True) for entry in response.data["batch_results"]] == [True, False]
+    assert response.data["commit"] == repo.head()
+    assert f'undo this with restore_document {{"undo": "{repo.head()}"}}' in response.data["next_step"]
 
 
 @pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])

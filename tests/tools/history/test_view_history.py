@@ -116,13 +116,13 @@ def test_pages_continue_from_first_page_commit(call_tool: CallTool, repo: Repo) 
     ids = [repo.head()]
     ids += [repo.commit({"api.md": API + f"\nRow {number}.\n"}) for number in range(4)]
     page = call_tool("view_history", file="api.md", limit=2).data
-    found = [change["commit"] for change in page["history"]]
+    commits = [change["commit"] for change in page["history"]]
     repo.commit({"api.md": API + "\nMeanwhile.\n"})
     while page["next_cursor"] is not None:
         page = call_tool("view_history", file="api.md", limit=2, cursor=page["next_cursor"]).data
         assert page["commit"] == ids[-1]
-        found += [change["commit"] for change in page["history"]]
-    assert found == ids[::-1]
+        commits += [change["commit"] for change in page["history"]]
+    assert commits == ids[::-1]
 
 
 def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
@@ -163,12 +163,12 @@ def test_long_blame_is_paged(call_tool: CallTool, repo: Repo) -> None:
     text = "# Long\n\n" + "".join(f"Line {number} of a long text.\n" for number in range(5000))
     repo.commit({"long.md": text})
     page = call_tool("view_history", file="long.md", blame=True).data
-    found = "".join(run["text"] for run in page["lines"])
-    assert len(found) < len(text)
+    text_of_page = "".join(run["text"] for run in page["lines"])
+    assert len(text_of_page) < len(text)
     while page["next_cursor"] is not None:
         page = call_tool("view_history", file="long.md", blame=True, cursor=page["next_cursor"]).data
-        found += "".join(run["text"] for run in page["lines"])
-    assert found == text
+        text_of_page += "".join(run["text"] for run in page["lines"])
+    assert text_of_page == text
 
 
 def test_history_answer_is_bounded(call_tool: CallTool, repo: Repo) -> None:

@@ -60,8 +60,8 @@ def test_prompts_name_offered_tools_only(
     prompts = prompts_for(context)
     assert list(prompts) == offered
     for name, prompt in prompts.items():
-        for given in (GIVEN[name], dict(list(GIVEN[name].items())[:1])):
-            text = written(prompt, context, given).text
+        for item in (GIVEN[name], dict(list(GIVEN[name].items())[:1])):
+            text = written(prompt, context, item).text
             named = set(re.findall(r"\w+", text)) & NAMES
             assert named <= context.tools
 
@@ -103,9 +103,9 @@ def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) ->
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
-    found = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
-    assert found.uri == "doc:///interface.md#endpoints"
-    assert "'interface.md#endpoints'" in found.text
+    resource = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
+    assert resource.uri == "doc:///interface.md#endpoints"
+    assert "'interface.md#endpoints'" in resource.text
 
 
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
@@ -171,12 +171,12 @@ def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
 
 
 def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
-    found = {
+    results = {
         f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
         for prompt in FAMILY
         for argument in prompt.arguments
         if argument.complete
     }
-    assert found == dict.fromkeys(
+    assert results == dict.fromkeys(
         ("write_spec.doc_type", "write_spec.folder", "review_document.path", "review_document.focus"), True
     )

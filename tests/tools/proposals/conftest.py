@@ -68,9 +68,9 @@ def seen(answer: Answer) -> dict[str, Any]:
 def followed(call_tool: CallTool, answer: Answer) -> Answer:
     """Return the answer to the call that an answer's next step names, which must be a legal one."""
     tool, arguments = next_call(answer)
-    found = call_tool(tool, **arguments)
-    assert not found.is_error, (tool, arguments, found.data)
-    return found
+    response = call_tool(tool, **arguments)
+    assert not response.is_error, (tool, arguments, response.data)
+    return response
 
 
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:

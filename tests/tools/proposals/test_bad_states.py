@@ -59,15 +59,15 @@ def test_parallel_merges_of_one_proposal_merge_once(call_tool: CallTool, repo: R
 
 
 def test_parallel_merges_of_conflicting_proposals_merge_one(call_tool: CallTool, repo: Repo) -> None:
-    both = [edited(call_tool, title, "Finds things.", f"Finds {title}.") for title in ("all", "some")]
-    answers = at_once(repo, *({"proposal": proposal, "action": "merge"} for proposal in both))
+    results = [edited(call_tool, title, "Finds things.", f"Finds {title}.") for title in ("all", "some")]
+    answers = at_once(repo, *({"proposal": proposal, "action": "merge"} for proposal in results))
     [refused] = [answer for answer in answers if answer.is_error]
     assert refused.data["code"] == "MERGE_CONFLICT"
     [conflict] = refused.data["conflicts"]
     assert conflict["where"] == "endpoints/search"
     done(call_tool("update_proposal", **refused.data["example"]))
-    states = {one["proposal"]: one["state"] for one in call_tool("view_proposal").data["proposals"]}
-    assert sorted(states[proposal] for proposal in both) == ["draft", "merged"]
+    states = {item["proposal"]: item["state"] for item in call_tool("view_proposal").data["proposals"]}
+    assert sorted(states[proposal] for proposal in results) == ["draft", "merged"]
     assert repo.fsck() == repo.status() == ""
 
 

@@ -34,9 +34,9 @@ def torn(call_tool: CallTool, repo: Repo) -> str:
 
 
 def conflicts(call_tool: CallTool, proposal: str) -> list[dict[str, Any]]:
-    found = call_tool("view_proposal", proposal=proposal).data["conflicts"]
-    assert len(found) == 14
-    return list(found)
+    conflict_list = call_tool("view_proposal", proposal=proposal).data["conflicts"]
+    assert len(conflict_list) == 14
+    return list(conflict_list)
 
 
 def shown(call_tool: CallTool, proposal: str) -> dict[str, Any]:
@@ -69,9 +69,11 @@ def test_example_after_partial_decisions_preserves_them(call_tool: CallTool, tor
 
 
 def test_file_and_section_conflicts_are_decided_together(call_tool: CallTool, torn: str, repo: Repo) -> None:
-    found = conflicts(call_tool, torn)
+    all_conflicts = conflicts(call_tool, torn)
     one = next(
-        conflict for conflict in found if conflict["file"] == "torn/lf.md" and conflict["where"] == "s2"
+        conflict
+        for conflict in all_conflicts
+        if conflict["file"] == "torn/lf.md" and conflict["where"] == "s2"
     )
     decided = [
         {"file": "torn/lf.md", "choice": "theirs"},
@@ -102,8 +104,8 @@ def test_file_and_section_conflicts_are_decided_together(call_tool: CallTool, to
 def test_invalid_decision_returns_working_example(
     call_tool: CallTool, torn: str, wrong: dict[str, object]
 ) -> None:
-    one = next(conflict for conflict in conflicts(call_tool, torn) if conflict["where"] == "s2")
-    decided = {"resolutions": [{**one, **wrong}], **shown(call_tool, torn)}
+    s2_conflict = next(conflict for conflict in conflicts(call_tool, torn) if conflict["where"] == "s2")
+    decided = {"resolutions": [{**s2_conflict, **wrong}], **shown(call_tool, torn)}
     refused = call_tool("update_proposal", proposal=torn, action="refresh", **decided)
     assert refused.is_error
     assert refused.data["code"] in ("INVALID_ARGUMENTS", "INVALID_RESOLUTION")
@@ -113,7 +115,7 @@ def test_invalid_decision_returns_working_example(
 
 def test_decisions_are_bound_to_shown_commits_and_retry_matches(call_tool: CallTool, torn: str) -> None:
     view = call_tool("view_proposal", proposal=torn)
-    decided = [{**one, "choice": "theirs"} for one in view.data["conflicts"]]
+    decided = [{**conflict, "choice": "theirs"} for conflict in view.data["conflicts"]]
     call = {"proposal": torn, "action": "refresh", "resolutions": decided}
     # Without the commits of the answer, the conflicts are shown again.
     for without_commits in ({}, {"commit": view.data["commit"]}):
@@ -124,19 +126,19 @@ def test_decisions_are_bound_to_shown_commits_and_retry_matches(call_tool: CallT
     done(call_tool("edit_document", **change, proposal=torn))
     changed = call_tool("update_proposal", **call, **seen(view))
     assert (changed.data["code"], len(changed.data["conflicts"])) == ("CONFLICT_CHANGED", 14)
-    assert "unseen" in [one["ours"] for one in changed.data["conflicts"]]
+    assert "unseen" in [conflict["ours"] for conflict in changed.data["conflicts"]]
     again = {**changed.data["example"], "idempotency_key": "k"}
-    made = done(call_tool("update_proposal", **again))
+    retried = done(call_tool("update_proposal", **again))
     done(
         call_tool(
             "edit_document", operation="append_content", file="api.md", slug="endpoints", content="More."
         )
     )
     answer = done(call_tool("update_proposal", **again))
-    assert (answer["commit"], answer["changed"]) == (made["commit"], False)
+    assert (answer["commit"], answer["changed"]) == (retried["commit"], False)
     other = call_tool("update_proposal", **{**again, "resolutions": decided})
     assert other.data["code"] == "IDEMPOTENCY_KEY_REUSED"
-    assert done(call_tool("view_proposal", proposal=torn))["tip"] == made["commit"]
+    assert done(call_tool("view_proposal", proposal=torn))["tip"] == retried["commit"]
 
 
 def test_decision_does_not_drop_later_target_text(call_tool: CallTool, torn: str, repo: Repo) -> None:
@@ -146,5 +148,5 @@ def test_decision_does_not_drop_later_target_text(call_tool: CallTool, torn: str
     done(call_tool(tool, **arguments))
     refused = call_tool("update_proposal", proposal=torn, action="merge")
     assert refused.data["code"] == "MERGE_CONFLICT"
-    assert {one["theirs"] for one in refused.data["conflicts"]} == {"unseen"}
+    assert {conflict["theirs"] for conflict in refused.data["conflicts"]} == {"unseen"}
     assert repo.git("show", "main:torn/lf.md").count("unseen") == 6

@@ -31,7 +31,7 @@ def edited(call_tool: CallTool, proposal: str) -> str:
 def comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
     """Add a comment, and return its id."""
     words = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
-    answers = {one.id: one.text for thread in words.threads for one in (thread.comment, *thread.replies)}
+    answers = {item.id: item.text for thread in words.threads for item in (thread.comment, *thread.replies)}
     return next(id for id, comment_text in answers.items() if comment_text == text.strip())
 
 
@@ -89,18 +89,18 @@ def test_replies_to_comment_are_paged(call_tool: CallTool, workspace: Workspace,
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
     assert thread["replies_rest"] in str(answer.text)
     assert [
-        one["text"] for one in called(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
+        reply["text"] for reply in called(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
     page = call_tool("view_proposal", proposal=edited, comment=first, limit=5)
-    seen = []
+    texts = []
     while True:
         [thread] = page.data["comments"]
-        seen += [one["text"] for one in thread["replies"]]
+        texts += [reply["text"] for reply in thread["replies"]]
         assert thread["replies_total"] == len(replies)
         if page.data["next_cursor"] is None:
             break
         page = followed(call_tool, page)
-    assert seen == replies
+    assert texts == replies
 
 
 def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
@@ -121,12 +121,12 @@ def test_all_reviews_are_read_in_parts(call_tool: CallTool, workspace: Workspace
     assert answer.data["reviews_rest"] in str(answer.text)
     assert len(called(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
     page = call_tool("view_proposal", proposal=edited, reviews=True, limit=10)
-    seen = list(page.data["reviews"])
+    reviews = list(page.data["reviews"])
     while page.data["next_cursor"] is not None:
         page = followed(call_tool, page)
-        seen += page.data["reviews"]
-    assert [one["text"] for one in seen[:-1]] == texts[:-1]
-    last = seen[-1]
+        reviews += page.data["reviews"]
+    assert [item["text"] for item in reviews[:-1]] == texts[:-1]
+    last = reviews[-1]
     assert last["text"] + read_whole(call_tool, called(call_tool, last["rest"]), "reviews") == LONG
     assert (
         read_whole(call_tool, call_tool("view_proposal", proposal=edited, comment=last["review"]), "reviews")
@@ -143,7 +143,7 @@ def test_comments_of_document_continue_after_page_end(
         comment(workspace, edited, f"Elsewhere: {text}", file="notes/plain.md")
     answer = call_tool("view_proposal", proposal=edited, file="api.md", limit=3)
     rest = called(call_tool, answer.data["comments_rest"])
-    assert [one["text"] for one in (*answer.data["comments"], *rest.data["comments"])] == texts
+    assert [item["text"] for item in (*answer.data["comments"], *rest.data["comments"])] == texts
     assert answer.data["comments_rest"] in str(answer.text)
 
 
@@ -165,14 +165,14 @@ def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, wo
         assert not answer.is_error, answer.data
         assert sent(answer) < MAX_ANSWER_BYTES, fields
     page = call_tool("view_proposal", proposal=proposal, comments=True, limit=100)
-    seen = []
+    comment_ids = []
     while True:
         assert sent(page) < MAX_ANSWER_BYTES
-        seen += [one["comment"] for one in page.data["comments"]]
+        comment_ids += [item["comment"] for item in page.data["comments"]]
         if page.data["next_cursor"] is None:
             break
         page = followed(call_tool, page)
-    assert seen == firsts
+    assert comment_ids == firsts
 
 
 def test_unknown_comment_returns_nearest_ids(call_tool: CallTool, workspace: Workspace, edited: str) -> None:

@@ -22,17 +22,17 @@ def test_batches_accept_a_proposal(call_tool: CallTool, repo: Repo, tool: str) -
     before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
     proposal = opened(call_tool, "After that")
     call_tool("view_document", file="notes/plain.md", slug="_preamble", ref=proposal)
-    given = WRITES[tool]
-    data = done(call_tool(tool, operations=json.dumps([given]), proposal=f" {proposal} "))
+    operation = WRITES[tool]
+    data = done(call_tool(tool, operations=json.dumps([operation]), proposal=f" {proposal} "))
     assert (data["proposal"], data["overlaps"]) == (proposal, [])
     [result] = data["batch_results"]
     assert result["success"] is True
     assert repo.git("rev-parse", f"proposals/{proposal}-after-that").strip() == data["commit"]
-    within = call_tool(tool, operations=[{**given, "proposal": proposal}])
+    within = call_tool(tool, operations=[{**operation, "proposal": proposal}])
     [refused] = within.data["batch_results"]
     assert (refused["code"], refused["field"]) == ("INVALID_ARGUMENTS", "proposal")  # it is of the whole call
     assert repo.head() == before
-    direct = call_tool(tool, **given, proposal=None)
+    direct = call_tool(tool, **operation, proposal=None)
     assert "proposal" not in done(direct)
     assert repo.head() == direct.data["commit"] != before
 
@@ -55,10 +55,10 @@ def test_numbers_and_flags_as_text_and_null_are_accepted(call_tool: CallTool) ->
     opened(call_tool, "Two")
     page = done(call_tool("view_proposal", limit="1", state=None, cursor=None, comments="false", file=None))
     assert len(page["proposals"]) == 1
-    one = done(
+    result = done(
         call_tool("view_proposal", proposal=first["proposal"], comments="true", limit="3", offset=None)
     )
-    assert one["comments"] == []
+    assert result["comments"] == []
     same = {"proposal": first["proposal"], "action": "comment", "text": "Hm.", "file": None, "reply_to": None}
     assert done(call_tool("update_proposal", **same, resolutions=None, commit=None))["comment"]
     decided = call_tool("update_proposal", proposal=first["proposal"], action="refresh", resolutions="[]")
@@ -88,5 +88,5 @@ def test_section_history_names_the_proposal(call_tool: CallTool, proposal: str) 
 
 
 def test_ref_completion_includes_proposal_ids(call_tool: CallTool, toolbox: Toolbox, proposal: str) -> None:
-    found = complete_ref(toolbox.context(), proposal[:3], {}).values
-    assert found[:2] == (proposal, f"proposals/{proposal}-rate-limits")
+    candidates = complete_ref(toolbox.context(), proposal[:3], {}).values
+    assert candidates[:2] == (proposal, f"proposals/{proposal}-rate-limits")

@@ -62,8 +62,8 @@ def test_direct_write_to_proposal_closed_at_once_is_reported(
     other = make_client(toolbox)
 
     def close() -> None:
-        [one] = done(other("view_proposal"))["proposals"]
-        done(other("update_proposal", proposal=one["proposal"], action="close"))
+        [proposal] = done(other("view_proposal"))["proposals"]
+        done(other("update_proposal", proposal=proposal["proposal"], action="close"))
 
     run_after_call(monkeypatch, ProposalActions, "propose", close)
     call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}

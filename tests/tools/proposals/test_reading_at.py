@@ -47,10 +47,10 @@ def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str
 def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:
     done(call_tool("edit_document", **NEW, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
-    found = call_tool("search_docs", query="leaky bucket", ref=proposal)
-    assert [hit["chunk_id"] for hit in found.data["hits"]] == ["api.md#quotas"]
-    read = followed(call_tool, found)
-    assert read.data["commit"] == found.data["commit"]
+    response = call_tool("search_docs", query="leaky bucket", ref=proposal)
+    assert [hit["chunk_id"] for hit in response.data["hits"]] == ["api.md#quotas"]
+    read = followed(call_tool, response)
+    assert read.data["commit"] == response.data["commit"]
     [match] = call_tool("search_documents", query="leaky bucket", ref=proposal).data["matches"]
     assert (match["file"], match["slug"]) == ("api.md", "quotas")
 
@@ -116,6 +116,6 @@ def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: 
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
     viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
-    assert [one["path"] for one in done(answer)["changes"]["documents"]] == ["api.md"]
+    assert [document["path"] for document in done(answer)["changes"]["documents"]] == ["api.md"]
     followed(viewer, answer)
     assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error

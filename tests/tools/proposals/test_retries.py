@@ -50,7 +50,7 @@ def test_retry_of_batch_to_merged_proposal_returns_first_answer(call_tool: CallT
     first = done(call_tool("edit_document", **call))
     done(call_tool("update_proposal", proposal=proposal, action="merge"))
     again = call_tool("edit_document", **call)
-    assert [one["success"] for one in done(again)["batch_results"]] == [True, False]
+    assert [batch_result["success"] for batch_result in done(again)["batch_results"]] == [True, False]
     assert again.data["commit"] == first["commit"]
     followed(call_tool, again)
 

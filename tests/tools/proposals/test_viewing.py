@@ -20,15 +20,17 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
     opened(call_tool, "Opened between the pages")
     second = followed(call_tool, first)
     third = followed(call_tool, second)
-    seen = [one["proposal"] for page in (first, second, third) for one in page.data["proposals"]]
-    assert seen == ids[::-1]
-    assert third.data["next_cursor"] is None
-    assert [one["proposal"] for one in call_tool("view_proposal", state="closed").data["proposals"]] == [
-        ids[1]
+    paged_ids = [
+        proposal["proposal"] for page in (first, second, third) for proposal in page.data["proposals"]
     ]
+    assert paged_ids == ids[::-1]
+    assert third.data["next_cursor"] is None
+    assert [
+        proposal["proposal"] for proposal in call_tool("view_proposal", state="closed").data["proposals"]
+    ] == [ids[1]]
     assert followed(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
     in_work = call_tool("view_proposal", state="open").data["proposals"]
-    assert {one["state"] for one in in_work} == {"draft"}
+    assert {proposal["state"] for proposal in in_work} == {"draft"}
     assert len(in_work) == 5
     wrong = call_tool("view_proposal", state="opened")
     assert wrong.data["nearest"][0] == "open"
@@ -49,7 +51,7 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
     answer = call_tool("view_proposal", proposal=proposal)
     data = done(answer)
     assert (data["commit"], data["tip"], data["behind"]) == (tip, tip, 0)
-    assert [one["path"] for one in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
+    assert [document["path"] for document in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
     [text, task] = data["changes"]["documents"][0]["changes"]
     assert (text["before"], text["after"]) == ("Finds things.\n", "Finds all things.\n")
     assert (task["kind"], task["address"]) == ("task_completed", "tasks[1]")
@@ -93,7 +95,7 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     assert (change["path"], change["truncated"]) == ("first.md", True)
     assert change["rest"] in str(first.text)
     second = followed(call_tool, first)
-    assert [one["path"] for one in second.data["changes"]["documents"]] == ["second.md"]
+    assert [document["path"] for document in second.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
     pieces = [str(part.text)]
     while part.data["next_offset"] is not None:
@@ -211,9 +213,9 @@ def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace
     assert view.data["next_step"].startswith("Write there, such as edit_document")
     assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "NOTHING_PROPOSED"
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
-    one = proposal_actions.find(proposal)
+    result = proposal_actions.find(proposal)
     assert (
-        proposal_actions.find_merge_blockers(one, proposal_reviews.preview(one)).blockers[0].code
+        proposal_actions.find_merge_blockers(result, proposal_reviews.preview(result)).blockers[0].code
         == "NOTHING_PROPOSED"
     )
     followed(call_tool, view)

@@ -55,18 +55,18 @@ def test_sections_below_one_section_are_listed(call_tool: CallTool) -> None:
 
 
 def test_pages_list_all_sections(call_tool: CallTool) -> None:
-    found: list[str] = []
+    section_titles: list[str] = []
     answer = call_tool("list_sections", file_path="many.md", limit=400)
     while True:
         assert answer.data["count"] == MANY + 1
         assert f"of {MANY + 1:,}" in answer.data["note"]
-        found += answer.data["sections"]
+        section_titles += answer.data["sections"]
         tool, arguments = next_call(answer)
         if "cursor" not in answer.data:
             break
         assert tool == "list_sections"
         answer = call_tool(tool, **arguments)
-    assert found == ["_preamble", *(f"part-{number}" for number in range(MANY))]
+    assert section_titles == ["_preamble", *(f"part-{number}" for number in range(MANY))]
     assert tool == "read_section"
 
 
@@ -138,8 +138,8 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
     assert len(addresses) == answer.data["count"] == 202
     # The number replaces an address that is far too long.
     assert addresses[:2] == ["_preamble", "1"]
-    found = call_tool("read_section", file_path="wide.md", section_heading="1").data
-    assert (found["section"], found["heading"][:7]) == ("1", "far far")
-    assert len(str(found)) < 2 * len("far " * 5_000)
+    section = call_tool("read_section", file_path="wide.md", section_heading="1").data
+    assert (section["section"], section["heading"][:7]) == ("1", "far far")
+    assert len(str(section)) < 2 * len("far " * 5_000)
     preamble = call_tool("smart_read", file_path="wide.md", mode="summary").data["_preamble"]
     assert len(preamble) < 1_000

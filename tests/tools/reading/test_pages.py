@@ -22,16 +22,16 @@ NAMES = {tool.name for tool in all_tools()}
 
 def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({f"many/{number:02}.md": f"# Number {number}\n" for number in range(7)})
-    seen: list[str] = []
+    paths: list[str] = []
     cursor = None
     while True:
         page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
-        seen += [item["path"] for item in page.data["documents"]]
+        paths += [item["path"] for item in page.data["documents"]]
         assert page.data["total"] == 7
         cursor = page.data["next_cursor"]
         if cursor is None:
             break
-    assert seen == [f"many/{number:02}.md" for number in range(7)]
+    assert paths == [f"many/{number:02}.md" for number in range(7)]
 
 
 def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: Repo) -> None:
@@ -140,10 +140,10 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
         answer = call_tool(tool, **arguments)
         for _ in range(4):
             assert not answer.is_error, answer.data
-            found = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
-            if not found or found[1] not in NAMES or "…" in found[2]:
+            match = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
+            if not match or match[1] not in NAMES or "…" in match[2]:
                 break
-            answer = call_tool(found[1], **json.loads(found[2]))
+            answer = call_tool(match[1], **json.loads(match[2]))
 
 
 def test_next_step_names_offered_tools_only(repo: Repo) -> None:

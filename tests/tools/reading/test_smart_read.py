@@ -102,10 +102,10 @@ def test_long_text_is_summarized(read: CallTool, toolbox: Toolbox) -> None:
 
 def test_read_section_accepts_every_listed_header(read: CallTool, toolbox: Toolbox) -> None:
     for address in read("guides/long.md").data["sections"]["headers"][::10]:
-        found = toolbox.call(
+        response = toolbox.call(
             "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"
         )
-        assert found.data["section"] == address
+        assert response.data["section"] == address
 
 
 def test_threshold_selects_full_text_or_summary(read: CallTool) -> None:

@@ -30,8 +30,8 @@ def repo(tmp_path: Path) -> Repo:
 def links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:
     answer = call_tool("view_document", **arguments)
     assert not answer.is_error, answer.data
-    found: dict[str, Any] = answer.data["links"]
-    return found
+    link_data: dict[str, Any] = answer.data["links"]
+    return link_data
 
 
 def test_document_has_links_and_backlinks(call_tool: CallTool) -> None:

@@ -26,7 +26,7 @@ def context_of(repo: Repo) -> Context:
 
 def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
     page = list_resources(toolbox.context(), None)
-    assert [tuple(found) for found in page.resources] == [
+    assert [tuple(resource) for resource in page.resources] == [
         ("doc:///api.md", "api.md", "API", len(API)),
         ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
     ]
@@ -36,17 +36,17 @@ def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
 def test_pages_contain_each_document_once(tmp_path: Path) -> None:
     names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
     context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
-    found: list[str] = []
+    paths: list[str] = []
     sizes: list[int] = []
     cursor = None
     while True:
         page = list_resources(context, cursor)
-        found += [resource.path for resource in page.resources]
+        paths += [resource.path for resource in page.resources]
         sizes.append(len(page.resources))
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert found == sorted(names)
+    assert paths == sorted(names)
     assert sizes == [PAGE_SIZE, PAGE_SIZE, 1]
 
 
@@ -74,11 +74,13 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     repo.git("commit", "-q", "-m", "A link")
     context = context_of(repo)
     page = list_resources(context, None)
-    for found in page.resources:
-        source = read_resource(context, found.uri)
-        assert source.location.document.path == found.path
-        assert source.is_cut == (found.path == "large.md")
-    assert [found.path for found in page.resources] == sorted(name for name in files if name != "pointer.md")
+    for resource in page.resources:
+        source = read_resource(context, resource.uri)
+        assert source.location.document.path == resource.path
+        assert source.is_cut == (resource.path == "large.md")
+    assert [resource.path for resource in page.resources] == sorted(
+        name for name in files if name != "pointer.md"
+    )
 
 
 def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> None:

@@ -16,10 +16,10 @@ DOCUMENT, SECTION, OTHER = "doc:///api.md", "doc:///api.md#endpoints", "doc:///n
 
 @pytest.fixture
 def watch(toolbox: Toolbox) -> Watch:
-    found = Watch(toolbox.context)
+    new_watch = Watch(toolbox.context)
     for uri in (DOCUMENT, SECTION, OTHER):
-        found.add(uri)
-    return found
+        new_watch.add(uri)
+    return new_watch
 
 
 def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:

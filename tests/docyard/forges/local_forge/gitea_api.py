@@ -42,12 +42,12 @@ def routes(forge: LocalForge) -> list[Route]:
     state = forge.state
 
     async def list_requests(request: Request) -> Response:
-        wanted = request.query_params.get("state", "open")
+        response = request.query_params.get("state", "open")
         every = sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
         shown = [
-            found
-            for found in map(state.refresh, every)
-            if wanted == "all" or (found.state == "open") == (wanted == "open")
+            pull_request
+            for pull_request in map(state.refresh, every)
+            if response == "all" or (pull_request.state == "open") == (response == "open")
         ]
         return forge.page(request, [_pull_request(forge, one) for one in shown], PAGES)
 
@@ -59,33 +59,35 @@ def routes(forge: LocalForge) -> list[Route]:
         raise Refused("missing", "The target couldn't be found.")
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        one = state.open(given["title"], given.get("body", ""), given["head"], given["base"], forge.bot)
+        body = await request.json()
+        one = state.open(body["title"], body.get("body", ""), body["head"], body["base"], forge.bot)
         return JSONResponse(_pull_request(forge, one), 201)
 
     async def one(request: Request) -> Response:
         return JSONResponse(_pull_request(forge, state.one(_number(request))))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
-        return JSONResponse(_pull_request(forge, found), 201)
+        body = await request.json()
+        pull_request = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
+        return JSONResponse(_pull_request(forge, pull_request), 201)
 
     async def reviews(request: Request) -> Response:
-        found = state.one(_number(request))
-        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+        pull_request = state.one(_number(request))
+        return forge.page(request, [_review(forge, pull_request, one) for one in pull_request.reviews], PAGES)
 
     async def comments(request: Request) -> Response:
-        found = state.one(_number(request))
-        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
+        pull_request = state.one(_number(request))
+        general = [
+            one for one in pull_request.comments if not (one.by_system or one.is_internal or one.on_line)
+        ]
         # This list has no pages: a response always contains all items.
         headers = {"x-total-count": str(len(general))}
-        return JSONResponse([_comment(forge, found, one) for one in general], headers=headers)
+        return JSONResponse([_comment(forge, pull_request, one) for one in general], headers=headers)
 
     async def add_comment(request: Request) -> Response:
         number = _number(request)
-        made = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.one(number), made), 201)
+        comment = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.one(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),

@@ -50,42 +50,48 @@ def routes(forge: LocalForge) -> list[Route]:
     async def list_requests(request: Request) -> Response:
         query = request.query_params
         head = query.get("head", "").removeprefix("ana:")
-        found = [
+        pull_requests = [
             state.refresh(one)
             for one in sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
             if head in ("", one.head) and query.get("base") in (None, one.target)
         ]
-        wanted = query.get("state", "open")
-        shown = [one for one in found if wanted == "all" or (one.state == "open") == (wanted == "open")]
+        response = query.get("state", "open")
+        shown = [
+            one for one in pull_requests if response == "all" or (one.state == "open") == (response == "open")
+        ]
         return forge.page(request, [_pull_request(forge, one, "pull-request-simple") for one in shown], PAGES)
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        head = given["head"].removeprefix("ana:")
-        one = state.open(given["title"], given.get("body") or "", head, given["base"], forge.bot)
+        body = await request.json()
+        head = body["head"].removeprefix("ana:")
+        one = state.open(body["title"], body.get("body") or "", head, body["base"], forge.bot)
         return JSONResponse(_pull_request(forge, one, "pull-request"), 201)
 
     async def one(request: Request) -> Response:
         return JSONResponse(_pull_request(forge, state.one(_number(request)), "pull-request"))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
-        return JSONResponse(_pull_request(forge, found, "pull-request"))
+        body = await request.json()
+        pull_requests = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
+        return JSONResponse(_pull_request(forge, pull_requests, "pull-request"))
 
     async def reviews(request: Request) -> Response:
-        found = state.one(_number(request))
-        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+        pull_requests = state.one(_number(request))
+        return forge.page(
+            request, [_review(forge, pull_requests, one) for one in pull_requests.reviews], PAGES
+        )
 
     async def comments(request: Request) -> Response:
-        found = state.one(_number(request))
-        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
-        return forge.page(request, [_comment(forge, found, one) for one in general], PAGES)
+        pull_requests = state.one(_number(request))
+        general = [
+            one for one in pull_requests.comments if not (one.by_system or one.is_internal or one.on_line)
+        ]
+        return forge.page(request, [_comment(forge, pull_requests, one) for one in general], PAGES)
 
     async def add_comment(request: Request) -> Response:
         number = _number(request)
-        made = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.one(number), made), 201)
+        comment = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.one(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),
@@ -104,8 +110,8 @@ def _number(request: Request) -> int:
 
 
 def _example(schema: str) -> dict[str, Any]:
-    found: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
-    return found
+    example: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
+    return example
 
 
 def _time(time: Any) -> str:
@@ -118,8 +124,8 @@ def _user(login: str) -> dict[str, Any]:
 
 def _pull_request(forge: LocalForge, one: PullRequest, schema: str) -> dict[str, Any]:
     is_open, is_merged = one.state == "open", one.state == "merged"
-    found = _example(schema)
-    found |= {
+    response = _example(schema)
+    response |= {
         "number": one.number,
         "html_url": forge.url_of(one),
         "title": one.title,
@@ -139,16 +145,16 @@ def _pull_request(forge: LocalForge, one: PullRequest, schema: str) -> dict[str,
         ("base", one.target, forge.state.tip(one.target) or ""),
     )
     for end, branch, sha in ends:
-        found[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
-        found[end]["repo"] = copy.deepcopy(found["base"]["repo"])
+        response[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
+        response[end]["repo"] = copy.deepcopy(response["base"]["repo"])
     if schema == "pull-request":
-        found |= {"merged": is_merged, "mergeable": forge.state.mergeable(one) if is_open else None}
-    return found
+        response |= {"merged": is_merged, "mergeable": forge.state.mergeable(one) if is_open else None}
+    return response
 
 
 def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, Any]:
-    found = _example("pull-request-review")
-    found |= {
+    response = _example("pull-request-review")
+    response |= {
         "id": review.id,
         "user": _user(review.author),
         "body": review.text,
@@ -158,8 +164,8 @@ def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, An
         "html_url": f"{forge.url_of(one)}#pullrequestreview-{review.id}",
     }
     if review.verdict == "pending":
-        del found["submitted_at"]
-    return found
+        del response["submitted_at"]
+    return response
 
 
 def _comment(forge: LocalForge, one: PullRequest, comment: Comment) -> dict[str, Any]:

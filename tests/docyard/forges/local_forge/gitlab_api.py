@@ -45,72 +45,74 @@ def routes(forge: LocalForge) -> list[Route]:
 
     async def list_requests(request: Request) -> Response:
         query = request.query_params
-        wanted = query.get("state", "all")
+        response = query.get("state", "all")
         shown = [
-            found
-            for found in map(
+            pull_request
+            for pull_request in map(
                 state.refresh, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
             )
-            if query.get("source_branch") in (None, found.head)
-            and query.get("target_branch") in (None, found.target)
-            and wanted in ("all", _STATES.get(found.state, found.state))
+            if query.get("source_branch") in (None, pull_request.head)
+            and query.get("target_branch") in (None, pull_request.target)
+            and response in ("all", _STATES.get(pull_request.state, pull_request.state))
         ]
         return forge.page(request, [_merge_request(forge, one) for one in shown], PAGES)
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        ends = given["source_branch"], given["target_branch"]
-        one = state.open(given["title"], given.get("description", ""), *ends, forge.bot)
+        body = await request.json()
+        ends = body["source_branch"], body["target_branch"]
+        one = state.open(body["title"], body.get("description", ""), *ends, forge.bot)
         return JSONResponse(_merge_request(forge, one), 201)
 
     async def one(request: Request) -> Response:
         return JSONResponse(_merge_request(forge, state.one(_number(request))))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        event = {None: None, "close": "closed", "reopen": "open"}[given.get("state_event")]
+        body = await request.json()
+        event = {None: None, "close": "closed", "reopen": "open"}[body.get("state_event")]
         if event is not None and state.one(_number(request)).state == event:
-            raise Refused("invalid", f"state cannot transition via {given['state_event']}")
-        found = state.edit(_number(request), given.get("title"), given.get("description"), event)
-        return JSONResponse(_merge_request(forge, found))
+            raise Refused("invalid", f"state cannot transition via {body['state_event']}")
+        pull_request = state.edit(_number(request), body.get("title"), body.get("description"), event)
+        return JSONResponse(_merge_request(forge, pull_request))
 
     async def approvals(request: Request) -> Response:
-        found = state.one(_number(request))
-        verdicts = _current_verdicts(found)
+        pull_request = state.one(_number(request))
+        verdicts = _current_verdicts(pull_request)
         approved = [{"user": _user(name)} for name, verdict in verdicts.items() if verdict == "approved"]
-        return JSONResponse({"iid": found.number, "approved": bool(approved), "approved_by": approved})
+        return JSONResponse({"iid": pull_request.number, "approved": bool(approved), "approved_by": approved})
 
     async def reviewers(request: Request) -> Response:
         if not forge.has_reviewers:
             return JSONResponse({"error": "404 Not Found"}, 404)
-        found = state.one(_number(request))
+        pull_request = state.one(_number(request))
         states = {"changes_requested": "requested_changes", "commented": "reviewed"}
         shown = [
             {
                 "user": _user(name),
                 "state": states.get(verdict, verdict),
-                "created_at": _time(found.updated),
+                "created_at": _time(pull_request.updated),
             }
-            for name, verdict in _current_verdicts(found).items()
+            for name, verdict in _current_verdicts(pull_request).items()
         ]
         return forge.page(request, shown, PAGES)
 
     async def notes(request: Request) -> Response:
-        found = state.one(_number(request))
+        pull_request = state.one(_number(request))
         verdict_notes = [
             Comment(one.id, one.author, _NOTES[one.verdict], one.time, by_system=True)
-            for one in found.reviews
+            for one in pull_request.reviews
             if one.verdict in _NOTES
         ]
         texts = [
-            Comment(one.id + 10_000, one.author, one.text, one.time) for one in found.reviews if one.text
+            Comment(one.id + 10_000, one.author, one.text, one.time)
+            for one in pull_request.reviews
+            if one.text
         ]
-        every = sorted([*found.comments, *verdict_notes, *texts], key=lambda one: (one.time, one.id))
+        every = sorted([*pull_request.comments, *verdict_notes, *texts], key=lambda one: (one.time, one.id))
         return forge.page(request, [_note(one) for one in every], PAGES)
 
     async def add_comment(request: Request) -> Response:
-        made = state.comment(_number(request), forge.bot, (await request.json())["body"])
-        return JSONResponse(_note(made), 201)
+        comment = state.comment(_number(request), forge.bot, (await request.json())["body"])
+        return JSONResponse(_note(comment), 201)
 
     return [
         Route(base, list_requests, methods=["GET"]),
@@ -139,7 +141,7 @@ def _user(username: str) -> dict[str, Any]:
 
 def _current_verdicts(found: PullRequest) -> dict[str, str]:
     """Return the current verdict of each reviewer; GitLab stores no earlier ones."""
-    return {one.author: one.verdict for one in found.reviews}
+    return {review.author: review.verdict for review in found.reviews}
 
 
 def _merge_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:

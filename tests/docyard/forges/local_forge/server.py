@@ -59,8 +59,8 @@ class LocalForge:
     def url_of(self, one: PullRequest) -> str:
         """Return the URL of a pull request's page."""
         path = self.git_path.removesuffix(".git")
-        way = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
-        return f"https://forge.example/{path}/{way}/{one.number}"
+        segment = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
+        return f"https://forge.example/{path}/{segment}/{one.number}"
 
     def page(self, request: Request, found: list[Any], size_name: str) -> Response:
         """Return a page of a list, with links to the next one in the APIs' formats."""
@@ -90,7 +90,7 @@ class LocalForge:
             scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
             body = await _body(receive)
             request = Request(scope, _replay_body(body))
-            fault = next((one for one in self.faults if one.fits(request)), None)
+            fault = next((item for item in self.faults if item.fits(request)), None)
             if fault is not None:
                 fault.times -= 1
             failing = fault if fault is not None and fault.kind != "after" else None
@@ -143,12 +143,12 @@ class LocalForge:
 
 
 async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes:
-    found, is_more = b"", True
+    body, is_more = b"", True
     while is_more:
         message = await receive()
-        found += message.get("body", b"")
+        body += message.get("body", b"")
         is_more = message.get("more_body", False)
-    return found
+    return body
 
 
 def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:

@@ -104,14 +104,14 @@ class Pages:
 def fields(page: str) -> dict[str, str]:
     """Return the fields of the edit form on a page."""
     form = page[page.index('<form method="post" action="/edit') :]
-    found = {
+    form_fields = {
         name: unescape(value)
         for name, value in re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form)
     }
     areas = re.findall(r'<textarea name="(\w+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL)
-    found |= {name: unescape(value).replace("\n", "\r\n") for name, value in areas}
+    form_fields |= {name: unescape(value).replace("\n", "\r\n") for name, value in areas}
     chosen = re.search(r'<option value="(\w+)" selected', form)
-    return found | ({"proposal": chosen[1]} if chosen else {})
+    return form_fields | ({"proposal": chosen[1]} if chosen else {})
 
 
 @contextmanager

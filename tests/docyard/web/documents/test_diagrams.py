@@ -64,7 +64,7 @@ def test_frame_policy_allows_only_its_own_scripts(drawing: Pages) -> None:
     assert policy["frame-ancestors"] == "'self'"
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
     scripts = re.findall(rb"<script>(.*?)</script>", answer.content, re.DOTALL)
-    hashes = [f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts]
+    hashes = [f"'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts]
     assert policy["script-src"].split() == hashes
     assert len(scripts) == 2
 

@@ -187,11 +187,11 @@ def test_page_at_a_ref_links_to_it_without_edit_links(own: Pages) -> None:
 def test_edit_links_of_a_proposal_target_the_proposal(own: Pages) -> None:
     actor = own.site.actor(own.workspace, _caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
-    done = own.workspace.proposal_actions().propose(
+    proposal = own.workspace.proposal_actions().propose(
         [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own.repo.head()
     )
-    assert done.proposal is not None
-    id = done.proposal.id
+    assert proposal.proposal is not None
+    id = proposal.proposal.id
     assert f'href="/proposals/{id}">Say it</a> would change' in own.get("/doc/README.md")
     assert "would change" not in own.get("/doc/specs/api.md")
     page = own.get(f"/doc/README.md?ref={id}")
@@ -285,9 +285,9 @@ def test_document_with_too_many_lines_has_an_explanation(own: Pages) -> None:
 
 
 def _shown_version(page: str) -> str:
-    found = re.search(r'data-version="([^"]*)"', page)
-    assert found
-    return found[1]
+    match = re.search(r'data-version="([^"]*)"', page)
+    assert match
+    return match[1]
 
 
 def test_page_does_not_wait_for_a_long_history(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:

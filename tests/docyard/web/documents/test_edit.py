@@ -104,8 +104,8 @@ def test_edit_changes_only_the_edited_bytes(
 def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "propose"}
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
-    assert len(found) == 1
+        locations = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
+    assert len(locations) == 1
     [proposal] = pages.workspace.proposal_actions().list_all()
     assert proposal.state is ProposalState.OPEN
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"

@@ -37,15 +37,15 @@ def subjects(page: str) -> list[str]:
 
 
 def test_pages_of_history_list_every_commit(pages: Pages) -> None:
-    url, found = "/history/count.md", []
+    url, all_subjects = "/history/count.md", []
     while True:
         page = pages.get(url)
-        found += subjects(page)
+        all_subjects += subjects(page)
         older = re.search(r'rel="next" href="([^"]*)"', page)
         if older is None:
             break
         url = older[1].replace("&amp;", "&")
-    assert found == [f"Count {number}" for number in reversed(range(COUNT))]
+    assert all_subjects == [f"Count {number}" for number in reversed(range(COUNT))]
 
 
 def test_next_page_of_history_starts_at_the_same_commit(pages: Pages) -> None:

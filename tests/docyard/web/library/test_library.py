@@ -30,11 +30,11 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    made = normal(tmp_path_factory.mktemp("library") / "handbook", FILES)
-    made.commit({"done.md": "# Done\n\n- [x] All\n- [x] More\n"}, "More")
+    repository = normal(tmp_path_factory.mktemp("library") / "handbook", FILES)
+    repository.commit({"done.md": "# Done\n\n- [x] All\n- [x] More\n"}, "More")
     many = {f"many/{number:03}.md": f"# Number {number}\n" for number in range(205)}
-    made.commit(many, "Many")
-    return made
+    repository.commit(many, "Many")
+    return repository
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
 
 def test_additional_tags_are_counted(server: PageServer) -> None:
     page = server.get("/")
-    assert all(f'<span class="tag">{one}</span>' in page for one in ("spec", "a", "d"))
+    assert all(f'<span class="tag">{item}</span>' in page for item in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
     assert "and 2 more" in page
 

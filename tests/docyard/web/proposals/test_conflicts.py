@@ -25,11 +25,11 @@ def some(tmp_path: Path) -> Pages:
 def create_conflict(some: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
     """Create a proposal whose section `install` conflicts with its target."""
     scene = some.scene
-    one = scene.open("Install better")
-    branch = one.content.branch
+    proposal = scene.open("Install better")
+    branch = proposal.content.branch
     commit_to(some, branch, GUIDE.replace("Run it.", ours))
     commit_to(some, "main", GUIDE.replace("Run it.", theirs))
-    return scene.proposal_actions.submit(one.id, scene.person("agent")).proposal
+    return scene.proposal_actions.submit(proposal.id, scene.person("agent")).proposal
 
 
 def commit_to(some: Pages, branch: str, text: str | None, path: str = "guide.md") -> None:
@@ -52,8 +52,8 @@ def form(some: Pages, one: Proposal) -> tuple[Form, list[str]]:
 
 
 def send(some: Pages, one: Proposal, fields: Form) -> tuple[int, str]:
-    given = dict(fields)
-    response = some.post(one, "resolve", key=given.pop("key"), **given)
+    form = dict(fields)
+    response = some.post(one, "resolve", key=form.pop("key"), **form)
     return response.status_code, response.text
 
 
@@ -70,18 +70,18 @@ def send(some: Pages, one: Proposal, fields: Form) -> tuple[int, str]:
 def test_resolution_is_written_to_the_proposal(
     some: Pages, choice: str, content: str, becomes: str | None
 ) -> None:
-    one = create_conflict(some)
-    assert "Resolve 1 conflict" in text_of(some.show(one))
-    fields, [id] = form(some, one)
-    status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": content})
+    proposal = create_conflict(some)
+    assert "Resolve 1 conflict" in text_of(some.show(proposal))
+    fields, [id] = form(some, proposal)
+    status, _ = send(some, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
-    text = some.scene.show("guide.md", one.content.branch)
+    text = some.scene.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{becomes}\n\n## Use" in text if becomes else "Run" not in text
-    assert "There are no conflicts" in text_of(some.show(one, "conflicts"))
+    assert "There are no conflicts" in text_of(some.show(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
-    tip = some.reload(one).tip
-    assert send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
-    assert some.reload(one).tip == tip
+    tip = some.reload(proposal).tip
+    assert send(some, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
+    assert some.reload(proposal).tip == tip
 
 
 def test_conflicts_page_has_its_version(some: Pages) -> None:
@@ -99,48 +99,48 @@ def test_both_versions_are_shown(some: Pages) -> None:
 
 
 def test_second_resolution_is_refused_and_preserved(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    other, _ = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
-    tip = some.reload(one).tip
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
+    other, _ = form(some, proposal)
+    assert send(some, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
+    tip = some.reload(proposal).tip
     some.as_person = "carl"
-    status, html = send(some, one, other | {f"choice-{id}": "content", f"content-{id}": "Carl's words."})
+    status, html = send(some, proposal, other | {f"choice-{id}": "content", f"content-{id}": "Carl's words."})
     assert status == 409
     shown = text_of(html)
     assert "so nothing was merged" in shown
     assert "Bea merged main into it" in shown
     assert "Carl's words." in shown
-    assert some.reload(one).tip == tip
+    assert some.reload(proposal).tip == tip
 
 
 def test_read_only_conflicts_page_has_no_form(some: Pages) -> None:
-    one = create_conflict(some)
-    html = Pages(some.scene, read_only=True).show(one, "conflicts")
+    proposal = create_conflict(some)
+    html = Pages(some.scene, read_only=True).show(proposal, "conflicts")
     assert re.search(r"ours.*theirs", text_of(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
 
 def test_moved_branch_preserves_choices(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    some.scene.append(one.id, "Also.", slug="use")
-    status, html = send(some, one, fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
+    some.scene.append(proposal.id, "Also.", slug="use")
+    status, html = send(some, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
     assert status == 409
     assert ">\nMy words.</textarea>" in html
     assert re.search(r'value="content"\s+checked', html)
     # The conflict is unchanged, so the choice is still valid, and can be sent for the new commits.
     again = dict(_FIELDS.findall(html.partition('class="conflicts"')[2]))
-    status, _ = send(some, one, again | {f"choice-{id}": "content", f"content-{id}": "My words."})
+    status, _ = send(some, proposal, again | {f"choice-{id}": "content", f"content-{id}": "My words."})
     assert status == 303
-    assert "My words." in some.scene.show("guide.md", one.content.branch)
+    assert "My words." in some.scene.show("guide.md", proposal.content.branch)
 
 
 def test_changed_text_discards_the_choice(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
-    status, html = send(some, one, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
+    commit_to(some, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
+    status, html = send(some, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
     assert status == 409
     assert "The texts have changed since you chose" in text_of(html)
     assert ">\nMy words.</textarea>" in html
@@ -148,23 +148,25 @@ def test_changed_text_discards_the_choice(some: Pages) -> None:
 
 
 def test_incomplete_decisions_merge_nothing(some: Pages) -> None:
-    one = some.scene.open("Two")
-    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too."))
+    proposal = some.scene.open("Two")
+    commit_to(
+        some, proposal.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too.")
+    )
     commit_to(some, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
-    fields, ids = form(some, one)
+    fields, ids = form(some, proposal)
     assert len(ids) == 2
-    status, html = send(some, one, fields | {f"choice-{ids[0]}": "theirs"})
+    status, html = send(some, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
     assert "1 conflict is not decided yet" in text_of(html)
     assert re.search(r'value="theirs"\s+checked', html)
-    assert send(some, one, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
+    assert send(some, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
 
 def test_invalid_text_is_refused(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
     content = "## A heading\n\nWords."
-    status, html = send(some, one, fields | {f"choice-{id}": "content", f"content-{id}": content})
+    status, html = send(some, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content})
     assert status == 400
     assert "must not have headings" in text_of(html)
     assert f">\n{content}</textarea>" in html
@@ -172,16 +174,16 @@ def test_invalid_text_is_refused(some: Pages) -> None:
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
 def test_document_removed_on_one_side_is_resolved(some: Pages, choice: str) -> None:
-    one = some.scene.open("Drop the guide")
-    commit_to(some, one.content.branch, None)
+    proposal = some.scene.open("Drop the guide")
+    commit_to(some, proposal.content.branch, None)
     commit_to(some, "main", GUIDE.replace("Run it.", "Run theirs."))
-    shown = text_of(some.show(one, "conflicts"))
+    shown = text_of(some.show(proposal, "conflicts"))
     assert "The whole file" in shown
     assert "This side does not have it" in shown
-    fields, [id] = form(some, one)
-    status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
+    fields, [id] = form(some, proposal)
+    status, _ = send(some, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
     assert status == 303
-    files = some.scene.repo.git("ls-tree", "--name-only", one.content.branch).split()
+    files = some.scene.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
     assert ("guide.md" in files) is (choice != "ours")
 
 
@@ -200,54 +202,56 @@ def test_metadata_and_task_conflicts_are_resolved(
         return f"---\n{line}\n---\n# N\n" if ":" in line else f"# N\n\n## Tasks\n\n{line}\n"
 
     some.scene.repo.commit({"notes.md": text(base)})
-    one = some.scene.open("Change it")
-    commit_to(some, one.content.branch, text(ours), "notes.md")
+    proposal = some.scene.open("Change it")
+    commit_to(some, proposal.content.branch, text(ours), "notes.md")
     commit_to(some, "main", text(theirs), "notes.md")
-    assert kind in text_of(some.show(one, "conflicts"))
-    fields, [id, *_] = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
+    assert kind in text_of(some.show(proposal, "conflicts"))
+    fields, [id, *_] = form(some, proposal)
+    assert send(some, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
 def test_binary_conflict_has_no_text_field(some: Pages) -> None:
     repo = some.scene.repo
     repo.commit({"logo.png": b"\x89PNG\0base"})
-    one = some.scene.open("Another logo")
-    repo.git("switch", "-q", one.content.branch)
+    proposal = some.scene.open("Another logo")
+    repo.git("switch", "-q", proposal.content.branch)
     repo.commit({"logo.png": b"\x89PNG\0ours"})
     repo.git("switch", "-q", "main")
     repo.commit({"logo.png": b"\x89PNG\0theirs"})
-    html = some.show(one, "conflicts")
+    html = some.show(proposal, "conflicts")
     assert "bytes of binary data" in text_of(html)
     assert '<textarea name="content-' not in html
-    fields, [id] = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
+    fields, [id] = form(some, proposal)
+    assert send(some, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
 def test_merge_with_conflicts_redirects_to_them(some: Pages) -> None:
-    one = create_conflict(some)
+    proposal = create_conflict(some)
     for act in ("refresh", "merge"):
-        assert some.submit(one, act, commit=one.tip or "") == f"/proposals/{one.id}/conflicts"
+        assert some.submit(proposal, act, commit=proposal.tip or "") == f"/proposals/{proposal.id}/conflicts"
 
 
 def test_form_without_commits_merges_nothing(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    status, html = send(some, one, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"})
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
+    status, html = send(
+        some, proposal, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"}
+    )
     assert status == 409
     assert "Kept" in html
-    assert some.reload(one).tip == one.tip
+    assert some.reload(proposal).tip == proposal.tip
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "sent-before"])
 def test_refused_decision_preserves_the_text(some: Pages, ended: bool) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
+    proposal = create_conflict(some)
+    fields, [id] = form(some, proposal)
     chosen = {**fields, f"choice-{id}": "content", f"content-{id}": "Run both, as I wrote."}
     if ended:
-        some.submit(one, "close")
+        some.submit(proposal, "close")
     else:
-        assert send(some, one, {**fields, f"choice-{id}": "ours"})[0] == 303
-    status, html = send(some, one, chosen)
+        assert send(some, proposal, {**fields, f"choice-{id}": "ours"})[0] == 303
+    status, html = send(some, proposal, chosen)
     assert status == 409
     assert "Run both, as I wrote." in html
     assert ("was closed" if ended else "was already sent") in text_of(html)

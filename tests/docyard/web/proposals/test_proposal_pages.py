@@ -20,20 +20,20 @@ EVIL = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with more proposals in each state than a page of the list shows; pages are short."""
-    made = pages(tmp_path_factory.mktemp("many"))
-    scene = made.scene
+    site = pages(tmp_path_factory.mktemp("many"))
+    scene = site.scene
     for number in range(PAGE + 2):
         scene.open(f"Number {number}")
-    one = scene.proposed("Reviewed.")
-    scene.approve(one)
-    scene.proposal_actions.comment(one.id, AGENT, "A word.")
+    proposal = scene.proposed("Reviewed.")
+    scene.approve(proposal)
+    scene.proposal_actions.comment(proposal.id, AGENT, "A word.")
     merged = scene.proposed("Merged.", slug="install")
     scene.proposal_actions.merge(merged.id, scene.person())
     closed = scene.open("Given up")
     scene.proposal_actions.close(closed.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list, "PAGE", PAGE)
-        yield made
+        yield site
 
 
 @loop_over(
@@ -70,16 +70,16 @@ def test_empty_list_has_a_message(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     """Return a proposal in which each text of a user is markup."""
-    made = pages(tmp_path_factory.mktemp("hostile"))
-    scene = made.scene
-    one = scene.proposal_actions.open(EVIL, f"{EVIL}\n\n[x](javascript:alert(1))", AGENT, submit=True)
-    scene.repo.git("switch", "-q", one.content.branch)
+    site = pages(tmp_path_factory.mktemp("hostile"))
+    scene = site.scene
+    proposal = scene.proposal_actions.open(EVIL, f"{EVIL}\n\n[x](javascript:alert(1))", AGENT, submit=True)
+    scene.repo.git("switch", "-q", proposal.content.branch)
     text = GUIDE.replace("Run it.", EVIL).replace("## Use", f"## {EVIL}")
     scene.repo.commit({"guide.md": text, '<b>"x".md': f"# {EVIL}\n", "<i>.png": b"\0"}, EVIL)
     scene.repo.git("switch", "-q", "main")
     person = scene.person("eve")
-    scene.proposal_actions.comment(one.id, person, EVIL, file="guide.md", slug="install", quote=EVIL)
-    return made, one
+    scene.proposal_actions.comment(proposal.id, person, EVIL, file="guide.md", slug="install", quote=EVIL)
+    return site, proposal
 
 
 @loop_over(
@@ -88,8 +88,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     ids=["talk", "side", "inline", "query", "conflicts"],
 )
 def test_user_text_is_escaped(hostile: tuple[Pages, Proposal], part: str) -> None:
-    made, one = hostile
-    html = made.show(one, part)
+    site, proposal = hostile
+    html = site.show(proposal, part)
     main = html.partition("<main")[2]
     assert "<script" not in main
     assert "onerror=" not in main.replace("&lt;img src=x onerror=alert(1)&gt;", "")
@@ -98,30 +98,34 @@ def test_user_text_is_escaped(hostile: tuple[Pages, Proposal], part: str) -> Non
 
 
 def test_hostile_text_is_escaped_in_list_and_refusals(hostile: tuple[Pages, Proposal]) -> None:
-    made, one = hostile
+    site, proposal = hostile
     for html in (
-        made.get("/proposals"),
-        made.submit_refused(one, "comment", 400, text="", file=EVIL, quote=EVIL, slug=EVIL, reply_to=EVIL),
-        made.submit_refused(one, "edit", 400, title=" ", description=EVIL),
+        site.get("/proposals"),
+        site.submit_refused(
+            proposal, "comment", 400, text="", file=EVIL, quote=EVIL, slug=EVIL, reply_to=EVIL
+        ),
+        site.submit_refused(proposal, "edit", 400, title=" ", description=EVIL),
     ):
         assert "<script" not in html.partition("<main")[2]
 
 
 def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    scene = made.scene
-    one = scene.proposed()
-    scene.proposal_actions.comment(one.id, scene.person(), "On the section.", file="guide.md", slug="use")
-    scene.proposal_actions.comment(one.id, scene.person(), "On the document.", file="guide.md")
-    scene.proposal_actions.comment(one.id, scene.person(), "On another.", file="notes.md")
-    scene.proposal_actions.comment(one.id, scene.person(), "On all.")
+    site = pages(tmp_path)
+    scene = site.scene
+    proposal = scene.proposed()
+    scene.proposal_actions.comment(
+        proposal.id, scene.person(), "On the section.", file="guide.md", slug="use"
+    )
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On the document.", file="guide.md")
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On another.", file="notes.md")
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On all.")
     for view in ("side", "inline"):
-        shown = text_of(made.show(one, f"changes?view={view}"))
+        shown = text_of(site.show(proposal, f"changes?view={view}"))
         assert "On the section." in shown
         assert "On the document." in shown
         assert "2 comments elsewhere" in shown
         assert "On another." not in shown
-    talk = text_of(made.show(one))
+    talk = text_of(site.show(proposal))
     for words in ("On the section.", "On the document.", "On another.", "On all."):
         assert words in talk
     assert "On notes.md Bea" in talk
@@ -129,39 +133,39 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
 def test_any_query_of_changes_renders(many: Pages, query: str) -> None:
-    one = many.scene.proposed("Queried.")
-    many.show(one, f"changes{query}")
+    proposal = many.scene.proposed("Queried.")
+    many.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "PAGE", PAGE)
-    made = pages(tmp_path)
-    one = made.scene.proposed()
+    site = pages(tmp_path)
+    proposal = site.scene.proposed()
     for number in range(10):
-        made.scene.proposal_actions.comment(one.id, AGENT, f"Word {number}.")
-    last = text_of(made.show(one))
+        site.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
+    last = text_of(site.show(proposal))
     assert "3 earlier entries" in last
     assert "Word 9." in last
     assert "Word 1." not in last
-    first = text_of(made.get(f"/proposals/{one.id}?from=0"))
+    first = text_of(site.get(f"/proposals/{proposal.id}?from=0"))
     assert "Word 1." in first
     assert "Later entries" in first
     for odd in ("-1", "x", "999999", "9" * 40):
-        made.get(f"/proposals/{one.id}?from={odd}")
+        site.get(f"/proposals/{proposal.id}?from={odd}")
 
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    page = made.show(made.scene.proposed("A very new text."))
+    site = pages(tmp_path)
+    page = site.show(site.scene.proposed("A very new text."))
     assert page.index("new text") < page.index('id="talk"')
     assert "/changes" in page
 
 
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    one = made.scene.proposed("One. See [it](missing.md).")
-    other = made.scene.proposed("Other.")
-    shown = text_of(made.show(one))
+    site = pages(tmp_path)
+    proposal = site.scene.proposed("One. See [it](missing.md).")
+    other = site.scene.proposed("Other.")
+    shown = text_of(site.show(proposal))
     assert "Overlaps" in shown
-    assert f"/proposals/{other.id}" in made.show(one)
+    assert f"/proposals/{other.id}" in site.show(proposal)
     assert "Links: 1 problem" in shown

@@ -33,20 +33,24 @@ def forge_pages(here: ForgeScene) -> Pages:
 
 
 def test_submission_shows_pull_request_or_error(here: ForgeScene, forge_pages: Pages) -> None:
-    one = here.open("Say more")
-    here.append(one.id, "More.", here.page())
+    proposal = here.open("Say more")
+    here.append(proposal.id, "More.", here.page())
     here.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
-    refused = forge_pages.submit_refused(one, "submit", 502)
+    refused = forge_pages.submit_refused(proposal, "submit", 502)
     assert "It was submitted, but its pull request was not opened" in text_of(refused)
     assert "DOCYARD_FORGE_TOKEN" in text_of(refused)
     assert "Submit it again" in text_of(refused)
     assert PASSWORD not in refused
     assert "<b>is bad" not in refused
-    assert forge_pages.reload(one).state is ProposalState.OPEN
-    assert "Pull request" not in forge_pages.show(one)
-    forge_pages.submit(one, "submit")
-    (there,) = [each for each in here.local.state.pull_requests if each.head == one.content.branch]
-    shown = forge_pages.show(one)
+    assert forge_pages.reload(proposal).state is ProposalState.OPEN
+    assert "Pull request" not in forge_pages.show(proposal)
+    forge_pages.submit(proposal, "submit")
+    (there,) = [
+        pull_request
+        for pull_request in here.local.state.pull_requests
+        if pull_request.head == proposal.content.branch
+    ]
+    shown = forge_pages.show(proposal)
     assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
     assert "Opened as pull request" in text_of(shown)
 
