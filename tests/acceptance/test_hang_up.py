@@ -341,7 +341,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, wire: RawClient, t
     lock.unlink()
     wire.wait_for_exit()
     again = start_slow_lock_server(repo.path, tmp_path / "home")
-    until(lambda: not inspection.left_behind(repo), "the recovery")
+    until(lambda: not inspection.find_leftover_files(repo), "the recovery")
     again.close_input()
     assert again.wait_for_exit() == (0, "")
     assert_whole(repo, tmp_path / "home", [])

@@ -1,8 +1,8 @@
 """The conformance suite of the protocol, run against `/mcp`. `make conformance` installs it.
 
-Its scenarios expect the suite's own tools, resources and prompts. Those that need only a server run here; of
-the others, the checks that need no such tool run. `LEFT_OUT` lists the rest with the reasons, so that a new
-scenario of a later suite fails the test.
+Its scenarios expect the suite's own tools, resources and prompts. Scenarios that need only a server run here.
+Of other scenarios, the checks that need no such tool run. `LEFT_OUT` lists the rest with reasons, so that a
+new scenario of a later suite fails the test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.repositories import normal
 pytestmark = pytest.mark.conformance
 
 ENVIRONMENT = ROOT / ".venv-node"
-PATIENCE = 120.0  # seconds
+TIMEOUT_S = 120.0
 
 GENERIC = {
     "2025-11-25": (
@@ -35,10 +35,10 @@ GENERIC = {
         *("server-sse-multiple-streams", "input-required-result-unsupported-methods"),
     ),
 }
-"""The scenarios that run in each revision of the protocol."""
+"""The scenarios to run in each revision of the protocol."""
 
 UNTESTABLE = {
-    # Of "server-stateless": each needs a tool of the suite, and is "Not testable" without it.
+    # Checks of "server-stateless" that need a tool of the suite and are "Not testable" without it.
     *("sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"),
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
@@ -51,7 +51,7 @@ _CLIENT_REQUEST = "Docyard sends no requests to its client (elicitation, samplin
 LEFT_OUT = {
     "server-session-lifecycle": "there are no sessions: each request is independent",
     "server-sse-polling": "there are no streams to come back to",
-    "logging-set-level": "log messages to clients are not offered; the revision of 2026 gave them up",
+    "logging-set-level": "log messages to clients are not offered; the revision of 2026 removed them",
     "completion-complete": "completes an argument of a prompt of the suite",
     "json-schema-2020-12": _TOOLS,
     "http-custom-header-server-validation": "needs a tool whose schema names headers (x-mcp-header)",
@@ -67,7 +67,7 @@ LEFT_OUT = {
     "sep-2640-": "the extension of skills is not offered",
     "tasks-": "the extension of tasks is not offered",
 }
-"""Names of scenarios, or their beginnings, with the reason why they do not run."""
+"""Names of scenarios, or their prefixes, with the reason why they do not run."""
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +88,13 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         env=user_environment(folder),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
         check=False,
     )
 
 
 def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
-    """Run one scenario and return its result."""
+    """Run a scenario and return its checks."""
     url = f"{server.base}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
     process = run_suite(folder, "server", *options)
@@ -127,7 +127,7 @@ def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
 
 
 def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
-    """The suite fails for a server that returns no answers."""
+    """Check that the suite fails for a server without responses."""
     url = f"{server.base}/nowhere"
     process = run_suite(
         tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25"

@@ -1,4 +1,4 @@
-"""Code that tests and benchmarks run in other processes imports names that exist."""
+"""Imports in code strings of tests and benchmarks refer to existing names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORT = re.compile(
 )
 
 
-def _has(module: str, name: str) -> bool:
+def _has_name(module: str, name: str) -> bool:
     try:
         if hasattr(importlib.import_module(module), name):
             return True
@@ -34,4 +34,4 @@ def test_imports_in_strings_resolve() -> None:
         for name in names.split(", ")
     }
     assert len(imports) > 10
-    assert {entry for entry in imports if not _has(*entry[:2])} == set()
+    assert {entry for entry in imports if not _has_name(*entry[:2])} == set()

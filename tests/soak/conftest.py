@@ -16,7 +16,7 @@ def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the lines."""
+    """Print the reported lines of all tests."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     properties_by_test = [(item.nodeid, *item.user_properties) for item in reports if item.when == "call"]
     lines = [

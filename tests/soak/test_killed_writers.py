@@ -1,4 +1,4 @@
-"""Writers killed with -9 at any moment: others recover, and calls without an answer are retried."""
+"""Writers killed with -9 at any moment: others recover, and calls without a response are retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEED = 20_240_302
 class Load:
     """The number of writers, operations of each, seconds between kills, and the time limit in seconds.
 
-    Each document gets some hundred operations, so that its size stays realistic.
+    Each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int

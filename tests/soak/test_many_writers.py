@@ -1,4 +1,4 @@
-"""Many writer processes and a person in one repository: every acknowledged write is present once."""
+"""Many writer processes and a user in one repository: every acknowledged write is present once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = 20_240_229
 class Load:
     """The number of writers, operations of each, the time limit in seconds, and the mode.
 
-    Each document gets some hundred operations, so that its size stays realistic.
+    Each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int

@@ -1,4 +1,4 @@
-"""The fault shim: compiled from `shim.c`, armed in a process that has it loaded, and its log read back."""
+"""The fault shim: its compilation from `shim.c`, its arming in a process, and its log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fault(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One state-changing call; `size` is the file's size before it, or -1 without a file."""
+    """A state-changing call; `size` is the size of the file before the call, or -1 without a file."""
 
     number: int
     name: str
@@ -53,7 +53,7 @@ class Call:
 
 
 def unavailable_reason() -> str | None:
-    """Return the reason why the shim cannot be used here, or None."""
+    """Return the reason why the shim cannot be used on this system, or None."""
     if not sys.platform.startswith("linux"):
         return "the fault shim is loaded with LD_PRELOAD, which needs Linux"
     if shutil.which("cc") is None:
@@ -83,7 +83,7 @@ def compile_shim(folder: Path) -> Path:
 
 
 def arm(root: str, point: int, fault: Fault, error: int, log: int, stopped: int, go: int) -> None:
-    """Start counting calls in this process; the last three arguments are open file descriptors."""
+    """Start to count calls in this process. The last three arguments are open file descriptors."""
     ctypes.CDLL(None).faults_arm(root.encode(), ctypes.c_long(point), int(fault), error, log, stopped, go)
 
 
@@ -110,7 +110,7 @@ def unsynced(calls: Iterable[Call]) -> dict[int, int]:
         if not call.was_done:
             continue
         if call.name == "open" and call.size < 0:
-            # A new file: an older one with the same inode no longer counts.
+            # A new file replaces an older file with the same inode.
             safe.pop(call.inode, None)
         elif call.name == "truncate":
             safe[call.inode] = 0

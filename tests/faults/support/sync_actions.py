@@ -58,7 +58,7 @@ def make_diverged_clones(folder: Path) -> None:
 def sync(
     path: Path, arm: Callable[[], None], *, push: bool = True, durable: bool = False
 ) -> Mapping[str, object]:
-    """Synchronize, and return the answer to a person. The exchanges are made in this process."""
+    """Synchronize, and return the response to a user. The exchanges run in this process."""
     RemoteProcess.run = _run  # type: ignore[assignment,method-assign]
     workspace = Workspace.open(path, durable=durable)
     arm()
@@ -83,7 +83,7 @@ def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) 
 
 
 def _silent(done: float, total: float | None, message: str | None) -> None:
-    """Report nothing."""
+    """Ignore progress."""
 
 
 def _append(repo: Repo, *words: Opened | Commented) -> None:
