@@ -42,7 +42,7 @@ def refs(repo: Repo) -> str:
 
 
 def first_answer(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that a retry must repeat. The response to a comment has the present tip of its proposal."""
+    """Return the fields that a retry must repeat. A comment's response has the proposal's present tip."""
     left_out = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
     return {name: value for name, value in answer.items() if name not in left_out}
 
