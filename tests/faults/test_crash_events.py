@@ -91,6 +91,6 @@ def test_events_are_all_or_none_after_each_fault(
             assert (again["committed"], again["repeated"]) == (not events, events)
             assert check(repo)
             assert repo.git("rev-parse", BRANCH).strip() == again["commit"]
-        except AssertionError as found:
-            wrong.append(f"{calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"{fault}, {build.__name__}", len(points), wrong)

@@ -100,6 +100,6 @@ def test_interrupted_recovery_is_completed_by_the_next(
                 # The number of calls depends on the commit's id, so the last call may be missing.
                 assert broken.killed == (kind_of_fault is Fault.KILL) or len(broken.calls) < number
                 matrix.recover_and_retry(repo, ended, refused(broken, error))
-            except AssertionError as found:
-                wrong.append(f"{matrix.failed_call}\n  recovery {calls[number - 1]}\n    {found}")
+            except AssertionError as failure:
+                wrong.append(f"{matrix.failed_call}\n  recovery {calls[number - 1]}\n    {failure}")
     report_points(report_line, f"kill, then {fault} in the recovery, {kind}", tried, wrong)

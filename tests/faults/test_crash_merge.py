@@ -107,6 +107,6 @@ def test_merge_is_complete_or_absent_after_each_fault(
             assert ended.killed or committed == ended.committed, f"the answer was {dict(ended.answer)}"
             assert scene.merge(server, repo).committed != committed
             assert scene.check(repo), "a retry did not merge"
-        except AssertionError as found:
-            wrong.append(f"{calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a merge, {fault}, {kind}", len(points), wrong)

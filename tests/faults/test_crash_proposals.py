@@ -36,14 +36,14 @@ def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
     proposals = {
         item.id: item for item in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
     }
-    response = proposals.get(id)
-    if response is None:
+    proposal = proposals.get(id)
+    if proposal is None:
         return ProposalSnapshot(_at(repo, "main"), ("", ""), ())
-    assert response.unreadable == 0
-    assert response.tip is not None
+    assert proposal.unreadable == 0
+    assert proposal.tip is not None
     event_kinds = EventLog(GitReader(repo.path)).read().events_of(id).events
     kinds = tuple(sorted(event.body.kind for event in event_kinds))
-    return ProposalSnapshot(_at(repo, "main"), _at(repo, response.tip), kinds)
+    return ProposalSnapshot(_at(repo, "main"), _at(repo, proposal.tip), kinds)
 
 
 def _at(repo: Repo, name: str) -> tuple[str, str]:

@@ -81,6 +81,6 @@ def test_sync_completes_after_a_fault_at_each_call(
                 again = server.run("sync", here, root=place)
             assert again.committed, dict(again.answer)
             check_level(place, tips)
-        except AssertionError as found:
-            wrong.append(f"{whole.calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{whole.calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a synchronisation, {fault}", len(points), wrong)

@@ -1,6 +1,6 @@
-"""Calls on a workspace of huge documents, made in a process of little memory: `python -m tests.tools.bombs`.
+"""Calls on a workspace of huge documents in a process with little memory: `python -m tests.tools.bombs`.
 
-It takes a repository and the bytes of address space, and prints the results as one line of JSON.
+The arguments are a repository and the bytes of address space. Prints the results as a line of JSON.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 MAX_SECONDS = 900
 
 
-def answers(repository: Path) -> dict[str, Any]:
-    """Return the result of each call: its code if it failed, else the fields that show a cut."""
+def run_calls(repository: Path) -> dict[str, Any]:
+    """Return the result of each call: the code of a failure, else the fields of a truncation."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from workspace.workspace import Workspace
@@ -56,4 +56,4 @@ if __name__ == "__main__":
     limit = int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
-    print(json.dumps(answers(Path(sys.argv[1]))))
+    print(json.dumps(run_calls(Path(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""A toolbox over a small repository, with a key and an index of its own."""
+"""A toolbox over a small repository, with a separate key and index."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for all links, on a busy machine too."""
+    """Wait for all links, even on a busy machine."""
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 
 
@@ -71,12 +71,12 @@ def toolbox(repo: Repo) -> Toolbox:
 
 @pytest.fixture
 def call_tool(toolbox: Toolbox) -> CallTool:
-    """Call a tool with fields, as a client that remembers what it has seen."""
+    """Call a tool with fields, as a client whose read texts are recorded."""
     return make_client(toolbox)
 
 
 def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTool:
-    """Return a further client of a server, with a memory of its own."""
+    """Return a further client of a server, with separate read texts."""
     memory = SeenTexts() if seen_texts is None else seen_texts
 
     def call(tool: str, /, **arguments: object) -> Answer:
@@ -86,7 +86,7 @@ def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTo
 
 
 def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
-    """Return the call that an answer's next step names: the tool, and its fields."""
+    """Return the call of an answer's next step: the tool and its fields."""
     match = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
     assert match, answer.data
     return match[1], json.loads(match[2])

@@ -12,7 +12,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
+from tests.tools.faults_after_commit import FAULTS, inject_fault, record_steps
 from tests.tools.proposals.conftest import FILES
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -117,12 +117,12 @@ CALLS: dict[str, Prepare] = {
 
 
 def _steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
-    """Return a server, and the functions that a call enters after its commit when nothing fails."""
+    """Return a server, and the functions that a call without a fault enters after its commit."""
     server = Server(path)
     server.call_tool("search_docs", query="anything")
-    for _ in range(2):  # the first call makes what later ones find
+    for _ in range(2):  # the first call creates files that later calls reuse
         tool, fields = prepare(server, server.word())
-        with steps_recorded() as steps:
+        with record_steps() as steps:
             answer = server.call_tool(tool, **fields)
         assert not answer.is_error, answer.data
     return server, steps
@@ -134,7 +134,7 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
     before = server.commits()
-    with fault_at(step, FAULTS[number % len(FAULTS)]) as struck:
+    with inject_fault(step, FAULTS[number % len(FAULTS)]) as struck:
         answer = server.call_tool(tool, **fields)
     if not struck:
         return False
@@ -151,7 +151,7 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     again = server.call_tool(tool, **fields)
     assert not again.is_error, (step, again.data)
     if fields.get("action") == "refresh" and server.commits() == after + 1:
-        # The retry appends the event of the refresh, which the first call could not append, once.
+        # The retry appends the event of the refresh once; the first call could not append it.
         after += 1
         again = server.call_tool(tool, **fields)
     assert server.commits() == after, (step, again.data)
@@ -164,14 +164,14 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
 
 def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WriteResult, "document", _fail)
-    answer = _edited(Server(tmp_path / "docs"))
+    answer = _edit_with_failure(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]
 
 
 def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchIndex, "follow", _fail)
-    answer = _edited(Server(tmp_path / "docs"))
+    answer = _edit_with_failure(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
 
 
@@ -179,8 +179,8 @@ def _fail(*_: object) -> None:
     raise RuntimeError("a fault")
 
 
-def _edited(server: Server) -> Answer:
-    """Return the answer of an edit in which something fails after the commit: a success with that commit."""
+def _edit_with_failure(server: Server) -> Answer:
+    """Return the answer of an edit with a failure after the commit: a success with this commit."""
     before = server.repo.head()
     tool, fields = _edit(server, server.word())
     answer = server.call_tool(tool, **fields)
@@ -200,7 +200,7 @@ def test_fault_at_sampled_steps_after_commit_is_a_success(name: str, tmp_path: P
     assert server.repo.fsck() == ""
 
 
-@pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
+@pytest.mark.soak  # some 300 steps of each of 12 calls, each in a separate call
 @pytest.mark.parametrize("name", CALLS)
 def test_fault_at_each_step_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
     server, steps = _steps(tmp_path / "docs", CALLS[name])

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a process is given limits by POSIX calls"),
 ]
 
-# A third of it is live at most, and twice as much may be garbage that is not collected yet.
+# At most a third of the memory is live; the rest may be garbage that is not collected yet.
 MEMORY = 1_800_000_000
 
 # Committed documents, and whether they are readable.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.resources.test_list import context_of
+from tests.tools.resources.test_list import create_context
 from tools.completion import (
     MAX_CANDIDATES,
     NO_CANDIDATES,
@@ -29,7 +29,7 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
 
 
 @loop_over(
-    ("typed", "found"),
+    ("typed", "expected"),
     [
         ("", NAMES),
         ("guides", ("guides/setup.md", "guides/retries.md", "reference/guides.md")),
@@ -40,10 +40,10 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
         ("x" * 10_000, ()),
     ],
 )
-def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
+def test_candidates_are_ranked(typed: str, expected: tuple[str, ...]) -> None:
     best = rank_names(NAMES, typed)
-    assert best.values[: len(found)] == found
-    assert bool(best.values) == bool(found)
+    assert best.values[: len(expected)] == expected
+    assert bool(best.values) == bool(expected)
 
 
 def test_at_most_hundred_candidates_are_returned() -> None:
@@ -69,12 +69,14 @@ def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
 
 
 def test_folders_include_their_ancestors(tmp_path: Path) -> None:
-    context = context_of(normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"}))
+    context = create_context(
+        normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"})
+    )
     assert complete_folder(context, "", {}).values == ("a", "a/b")
 
 
 @pytest.mark.parametrize(
-    ("typed", "found"),
+    ("typed", "expected"),
     [
         ("", ("_preamble", "endpoints", "endpoints/search", "tasks")),
         ("end", ("endpoints", "endpoints/search")),
@@ -82,11 +84,11 @@ def test_folders_include_their_ancestors(tmp_path: Path) -> None:
         ("taks", ("tasks",)),
     ],
 )
-def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, found: tuple[str, ...]) -> None:
+def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, expected: tuple[str, ...]) -> None:
     context = toolbox.context()
-    assert complete_section(context, typed, {"path": "api.md"}).values == found
+    assert complete_section(context, typed, {"path": "api.md"}).values == expected
     assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
-        f"api.md#{name}" for name in found
+        f"api.md#{name}" for name in expected
     )
     assert complete_section(context, typed, {}) == NO_CANDIDATES
     assert complete_section(context, typed, {"path": "none.md"}) == NO_CANDIDATES
@@ -94,7 +96,7 @@ def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, found:
 
 def test_section_is_completed_by_heading(tmp_path: Path) -> None:
     text = "# A\n\n## Größe & Gewicht {#size}\n\n## Preis\n"
-    context = context_of(normal(tmp_path / "docs", {"a.md": text}))
+    context = create_context(normal(tmp_path / "docs", {"a.md": text}))
     assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
 
 

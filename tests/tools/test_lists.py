@@ -56,15 +56,15 @@ def test_modules_below_tools_name_no_tool() -> None:
         for folder in ("workspace", "index")
         for file in sorted((ROOT / folder).rglob("*.py"))
         if named.search(source := file.read_text())
-        for text in texts(ast.parse(source))
+        for text in find_texts(ast.parse(source))
         if named.search(text)
     ]
     # The contract of get_doc, the only tool with chunk ids, requires this text.
     assert mentions == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
 
 
-def texts(tree: ast.Module) -> Iterator[str]:
-    """Return the texts of a module but for docstrings."""
+def find_texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts of a module, except docstrings."""
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:

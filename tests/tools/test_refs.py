@@ -1,4 +1,4 @@
-"""`ref` on the tools that read and search: what they show, and what they propose next."""
+"""`ref` of the reading and search tools: their results and their next steps."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_
 @pytest.fixture
 def first(repo: Repo) -> str:
     """Return the first commit, tagged `v1`, after which a section was rewritten and a document added."""
-    response = repo.head()
+    commit = repo.head()
     repo.git("tag", "v1")
     text = (repo.path / "api.md").read_text()
     repo.commit(
         {"api.md": text.replace("Finds things.", "Looks for herons."), "new.md": "# New\n\nA heron.\n"}
     )
-    return response
+    return commit
 
 
-def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
-    """Return the calls that an answer's next step names."""
+def parse_next_calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
+    """Return the calls of an answer's next step."""
     step = answer.data["next_step"]
     return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
 
@@ -72,10 +72,10 @@ def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first: str
     answer = call_tool("list_documents", ref="v1")
     assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
     assert answer.data["commit"] == first
-    assert calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
+    assert parse_next_calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
     named = call_tool("view_document", ref="v1")
     assert named.data["documents"] == ["api.md", "notes/plain.md"]
-    assert calls(named) == [("list_documents", {"ref": "v1"})]
+    assert parse_next_calls(named) == [("list_documents", {"ref": "v1"})]
     assert "new.md" in call_tool("view_document").data["documents"]
 
 
@@ -86,12 +86,12 @@ def test_ref_without_documents_lists_none(call_tool: CallTool, repo: Repo) -> No
     repo.git("checkout", "-q", "main")
     answer = call_tool("list_documents", ref="empty")
     assert answer.data["documents"] == []
-    assert calls(answer) == [("list_documents", {})]
+    assert parse_next_calls(answer) == [("list_documents", {})]
 
 
 def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first: str) -> None:
     page = call_tool("list_documents", ref="v1", limit=1)
-    repo.commit({"later.md": "# Later\n"})  # the tip moves, and the list at the ref stays what it is
+    repo.commit({"later.md": "# Later\n"})  # the tip moves, and the list at the ref does not change
     rest = call_tool("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
     assert [entry["path"] for entry in rest.data["documents"]] == ["notes/plain.md"]
     assert (
@@ -111,15 +111,15 @@ def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, firs
         {"file": "notes/plain.md", "slug": "_preamble"},
     ):
         answer = call_tool("view_document", **fields, ref="v1")
-        assert calls(answer)
-        for tool, proposed in calls(answer):
+        assert parse_next_calls(answer)
+        for tool, proposed in parse_next_calls(answer):
             assert tool not in WRITERS
             assert proposed["ref"] == "v1"
             assert not call_tool(tool, **proposed).is_error
     for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
         answer = call_tool(tool, **fields, ref="v1")
         assert answer.data["commit"] == first
-        for follow, proposed in calls(answer):
+        for follow, proposed in parse_next_calls(answer):
             assert proposed["ref"] == "v1"
             assert call_tool(follow, **proposed).data["commit"] == first
 
@@ -136,7 +136,7 @@ def test_chunk_is_read_at_ref(call_tool: CallTool, first: str) -> None:
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
     assert "Finds things." in (answer.text or "")
     assert answer.data["commit"] == first
-    assert calls(answer)[0][1]["ref"] == "v1"
+    assert parse_next_calls(answer)[0][1]["ref"] == "v1"
     assert call_tool("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
 
 
@@ -163,9 +163,9 @@ def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, f
         )
 
     call_tool("view_document", file="api.md", slug="endpoints/search", ref="v1")
-    assert written("endpoints/search").data["code"] == "READ_FIRST"  # these words are others
+    assert written("endpoints/search").data["code"] == "READ_FIRST"  # this text is different
     call_tool("get_doc", chunk_id="api.md#endpoints", ref="v1")
-    assert written("endpoints").data["updated"]  # and these are the same
+    assert written("endpoints").data["updated"]  # this text is the same
 
 
 @loop_over("tool", READERS)
@@ -188,8 +188,8 @@ def test_invalid_ref_returns_error_with_example(
     repo.git("tag", "--force", "a-blob", "HEAD:api.md")
     fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
     named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
-    response = {**fields, **named}.get(tool, {})
-    answer = call_tool(tool, **response, ref=ref)
+    arguments_of_tool = {**fields, **named}.get(tool, {})
+    answer = call_tool(tool, **arguments_of_tool, ref=ref)
     assert answer.is_error
     assert answer.data["code"] == code
     assert answer.data["fix"]

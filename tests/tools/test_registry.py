@@ -29,24 +29,24 @@ DEFAULT = [
 ]
 
 
-def offered(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
+def list_offered_tools(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
     workspace = Workspace.open(repo.path, read_only=read_only)
     box = Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
     return [tool["name"] for tool in box.definitions()]
 
 
 def test_default_tools_have_fixed_order(repo: Repo) -> None:
-    assert offered(repo, None, False) == DEFAULT
-    assert offered(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT
+    assert list_offered_tools(repo, None, False) == DEFAULT
+    assert list_offered_tools(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT
 
 
 def test_toolsets_select_their_tools(repo: Repo) -> None:
-    assert offered(repo, ("search",), False) == ["search_docs", "get_doc"]
-    assert offered(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
+    assert list_offered_tools(repo, ("search",), False) == ["search_docs", "get_doc"]
+    assert list_offered_tools(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
 
 
 def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
-    assert offered(repo, None, True) == [
+    assert list_offered_tools(repo, None, True) == [
         "list_documents",
         "view_document",
         "search_docs",
@@ -55,7 +55,7 @@ def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
         "read_section",
         "list_sections",
     ]
-    assert offered(repo, ("documents", "tasks"), True) == [
+    assert list_offered_tools(repo, ("documents", "tasks"), True) == [
         "list_documents",
         "search_documents",
         "view_document",

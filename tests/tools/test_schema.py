@@ -1,4 +1,4 @@
-"""Definitions that every host takes, cheap enough for every conversation, and reviewed when they change."""
+"""Definitions that every host accepts, within a size limit, and with a review of each change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.tools.conftest import CallTool
-from tests.tools.snapshots import FOLDER, text_of
+from tests.tools.snapshots import FOLDER, format_snapshot
 from tools.arguments import input_schema
 from tools.registry import Toolbox
 from tools.tool import Tool
@@ -36,19 +36,19 @@ KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maxim
 BUDGET = 12_000
 
 
-def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object within a schema, itself first."""
+def walk_schema(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object within a schema, beginning with the schema."""
     if isinstance(schema, dict):
         yield schema
         for value in schema.values():
-            yield from nodes(value)
+            yield from walk_schema(value)
     elif isinstance(schema, list):
         for value in schema:
-            yield from nodes(value)
+            yield from walk_schema(value)
 
 
-def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
-    """Find what some host refuses in a schema: one such schema can cost a server all of its tools."""
+def check_portability(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
+    """Check that no host refuses a schema, because some hosts then refuse all tools of the server."""
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
     assert set(schema) <= {"type", "properties", "additionalProperties", "required"}
@@ -61,7 +61,7 @@ def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
         assert "enum" not in field or (
             field["enum"] and all(isinstance(value, str) for value in field["enum"])
         )
-    for node in nodes(schema):
+    for node in walk_schema(schema):
         assert not FORBIDDEN & set(node)
         assert not isinstance(node.get("type"), list)
         assert "title" not in node or isinstance(node["title"], dict)
@@ -70,7 +70,7 @@ def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
 @every_tool
 def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
     assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
-    lint(input_schema(tool.arguments))
+    check_portability(input_schema(tool.arguments))
 
 
 @every_tool
@@ -83,7 +83,7 @@ def test_every_field_has_a_description(tool: Tool) -> None:
 def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
     snapshot = file.read_text(encoding="utf-8") if file.exists() else ""
-    assert snapshot == text_of(tool), "review it, then run python -m tests.tools.snapshots"
+    assert snapshot == format_snapshot(tool), "review it, then run python -m tests.tools.snapshots"
 
 
 def test_no_snapshot_of_removed_tool_exists() -> None:
@@ -94,7 +94,7 @@ def test_schemas_with_indexed_values_pass_lint(toolbox: Toolbox, call_tool: Call
     call_tool("tag_document", file="api.md", tags=["backend", "v2"])
     call_tool("search_docs", query="things")
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
-    lint(search["inputSchema"])
+    check_portability(search["inputSchema"])
     assert search["inputSchema"]["properties"]["tags"]["enum"] == ["backend", "v2"]
     assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
 

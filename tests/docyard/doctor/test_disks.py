@@ -32,7 +32,7 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
 
 
 @loop_over(
-    ("free", "found"),
+    ("free", "expected"),
     [
         (0, "error: the disk of it is full: 0 kB are free"),
         (FULL - 1, "error: the disk of it is full: 999 kB are free"),
@@ -41,8 +41,8 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
         (NEARLY_FULL, ""),
     ],
 )
-def test_free_space_decides_severity(free: int, found: str) -> None:
-    assert "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free, "it")) == found
+def test_free_space_decides_severity(free: int, expected: str) -> None:
+    assert "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free, "it")) == expected
 
 
 def test_missing_folder_is_skipped(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_read_only_disk_is_one_finding(repo: Path) -> None:
 
 @needs_mounts
 def test_separate_disks_are_checked_separately(repo: Path, home: Path) -> None:
-    """The Git folder is on a separate read-only disk, so the index is in the user's cache, which is full."""
+    """Put the Git folder on a read-only disk, so that the index is in the user's cache, which is full."""
     cache = home / "xdg_cache_home"
     cache.mkdir()
     messages = run_doctor_on_disk(

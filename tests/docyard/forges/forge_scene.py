@@ -25,7 +25,7 @@ _PAGE_COUNT = 40
 
 
 class ForgeScene(Scene):
-    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes its own page."""
+    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes a separate page."""
 
     def __init__(self, path: Path, local: LocalForge, there: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')

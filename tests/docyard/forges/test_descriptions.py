@@ -40,14 +40,14 @@ def create_proposal(repo: repositories.Repo, description: str, files: Files) -> 
     return workspace, workspace.proposal_actions().find(proposal.id)
 
 
-def body_of(workspace: Workspace, proposal: Proposal) -> str:
+def build_body(workspace: Workspace, proposal: Proposal) -> str:
     return build_description(proposal, workspace.proposal_reviews().changes(proposal))
 
 
 def test_body_has_description_changes_and_marker(repo: repositories.Repo) -> None:
     files: Files = {"README.md": "# Example\n\nAnother text.\n", "logo.svg": b"<svg/>"}
     workspace, proposal = create_proposal(repo, "Clients *ask* for it.", files)
-    parts = body_of(workspace, proposal).split("\n\n")
+    parts = build_body(workspace, proposal).split("\n\n")
     assert parts[:3] == ["Clients *ask* for it.", "### `README.md`", "#### Example (`_preamble`)"]
     assert parts[3] == "```diff\n-Text.\n+Another text.\n```"
     assert parts[-3:] == ["Other files:", "- `logo.svg`", format_marker(proposal.id)]
@@ -59,7 +59,7 @@ def test_long_body_is_truncated_at_sections_with_a_note(repo: repositories.Repo)
     workspace, proposal = create_proposal(
         repo, "Long " * 12_000, {"long.md": f"# Long\n\n{sections.replace('ann', 'bea')}"}
     )
-    body = body_of(workspace, proposal)
+    body = build_body(workspace, proposal)
     assert len(body) <= MAX_DESCRIPTION_CHARS
     assert "more changes." in body
     assert "The rest of the description is in the proposal." in body
@@ -71,7 +71,7 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
     workspace, proposal = create_proposal(
         repo, f"See\n\n{fence}\ncode", {"README.md": "# Example\n\nOther.\n"}
     )
-    before = body_of(workspace, proposal).partition("\n\n###")[0]
+    before = build_body(workspace, proposal).partition("\n\n###")[0]
     assert before.endswith(f"code\n{fence.strip().removesuffix('md')}")
 
 
@@ -131,4 +131,4 @@ def test_escaped_title_stays_within_the_limit(repo: repositories.Repo) -> None:
 
 def test_file_name_that_is_not_utf_8_is_listed(repo: repositories.Repo) -> None:
     workspace, proposal = create_proposal(repo, "", {"caf\udce9.txt": "x"})
-    assert body_of(workspace, proposal).encode()
+    assert build_body(workspace, proposal).encode()

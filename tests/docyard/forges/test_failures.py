@@ -194,7 +194,7 @@ def _adapter(port: int, patience: TransportLimits = QUICK) -> Forge:
 
 @contextmanager
 def serve_slow_headers() -> Iterator[int]:
-    """Start a server that sends a byte of a header now and then, and yield its port."""
+    """Start a server that sends bytes of a header at intervals, and yield its port."""
     is_over = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.05)

@@ -290,9 +290,9 @@ def test_token_that_cannot_close_adds_no_comments(here: ForgeScene) -> None:
     here.local.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
         assert here.round(branches=[proposal.content.branch]).error is not None
-    assert here.local.state.one(number).comments == []
+    assert here.local.state.find_pull_request(number).comments == []
     assert here.follow(proposal).done == ("closed_there",)
-    assert len(here.local.state.one(number).comments) == 1
+    assert len(here.local.state.find_pull_request(number).comments) == 1
 
 
 def test_failure_of_one_pull_request_does_not_affect_others(here: ForgeScene) -> None:
@@ -311,7 +311,7 @@ def test_failure_of_one_pull_request_does_not_affect_others(here: ForgeScene) ->
 def test_response_for_another_pull_request_is_rejected(here: ForgeScene) -> None:
     proposal, number = here.create_pull_request()
     _, other = here.create_pull_request()
-    body = github_api._pull_request(here.local, here.local.state.one(other), "pull-request")
+    body = github_api._pull_request(here.local, here.local.state.find_pull_request(other), "pull-request")
     here.local.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
     report = here.round(branches=[proposal.content.branch])
     assert report.error is not None
@@ -376,7 +376,7 @@ def test_closed_proposal_closes_pull_request_with_one_comment(here: ForgeScene) 
     proposal, number = here.create_pull_request()
     here.proposal_actions.close(proposal.id, ADA, "Not now.")
     assert here.follow(proposal).done == ("closed_there",)
-    there = here.local.state.one(number)
+    there = here.local.state.find_pull_request(number)
     assert there.state == "closed"
     assert "Closed where it was proposed." in there.comments[-1].text
     assert here.follow(proposal).comments == 0
@@ -388,7 +388,7 @@ def test_merged_proposal_closes_pull_request_after_push(here: ForgeScene) -> Non
     here.proposal_actions.review(proposal.id, here.person("bea"), ReviewDecision.APPROVE)
     merged = here.proposal_actions.merge(proposal.id, here.person("cleo"))
     assert here.follow(proposal).done == ()
-    assert here.local.state.one(number).state == "open"
+    assert here.local.state.find_pull_request(number).state == "open"
     # A forge that does not detect the pushed merge: its pull request is closed later.
     there = here.local.state.pull_requests[number - 1]
     target, there.target = there.target, "elsewhere"

@@ -47,7 +47,7 @@ from workspace.workspace import Workspace
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "hook-51c0ffee"
 NOW = 1_760_000_000.0
-PATIENCE = 60.0  # seconds, on a busy machine too
+TIMEOUT_S = 60.0  # seconds, on a busy machine too
 REPOSITORIES = {"github": "ana/docs", "gitea": "ana/docs", "gitlab": "ana/teams/docs"}
 
 Headers = dict[str, str]
@@ -124,7 +124,7 @@ class StubExchanges(ExchangeQueue):
 
     def _run_exchange(self, pending: Any) -> ExchangeResult:
         self.scopes.append(EventScope(tuple(sorted(pending.branches)), tuple(sorted(pending.numbers))))
-        assert self.go.wait(PATIENCE)
+        assert self.go.wait(TIMEOUT_S)
         return self.found
 
 
@@ -150,7 +150,7 @@ class Hooks:
     def __init__(self, here: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = here.local.kind
         self.webhooks = Webhooks(
-            here.workspace, exchanges, here.access, secret, patience=PATIENCE, clock=lambda: NOW
+            here.workspace, exchanges, here.access, secret, patience=TIMEOUT_S, clock=lambda: NOW
         )
         self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
@@ -290,7 +290,7 @@ def _send_in_pool(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future
 
 
 def _wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -467,7 +467,7 @@ def test_server_accepts_webhooks_without_its_token(
             where = urlsplit(server.stdout.readline().strip())
             request = urllib.request.Request(f"http://{where.netloc}/hooks/github", b"{}", method="POST")
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(request, timeout=PATIENCE)
+                urllib.request.urlopen(request, timeout=TIMEOUT_S)
             refused.value.close()
             assert refused.value.code == status
         finally:

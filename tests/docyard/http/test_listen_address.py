@@ -47,9 +47,9 @@ def test_port_zero_selects_a_free_port(host: str) -> None:
     try:
         assert port > 0
         assert {item.getsockname()[1] for item in sockets} == {port}
-        with pytest.raises(CannotListen, match="is in use") as found:
+        with pytest.raises(CannotListen, match="is in use") as error_info:
             open_sockets(ListenAddress("127.0.0.1", port))
-        assert "0 for a free port" in found.value.fix
+        assert "0 for a free port" in error_info.value.fix
     finally:
         for item in sockets:
             item.close()

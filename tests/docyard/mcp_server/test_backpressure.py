@@ -277,7 +277,7 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 @pytest.mark.process
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
-    """The SDK never answers cancelled requests; without removal they would fill the limit."""
+    """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
     with start_client(
         [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
@@ -417,7 +417,7 @@ def test_second_signal_ends_server_without_reader(repo: Path) -> None:
 
 
 def test_no_module_sends_requests_to_the_client() -> None:
-    """Its response could be blocked by the limit behind the call that waits for it."""
+    """Check that the limit does not block a response behind the call that waits for it."""
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
     calls = [
         path.name

@@ -29,7 +29,7 @@ from tests.stdio_client import (
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
-PATIENCE = 60.0  # seconds to wait for a message
+TIMEOUT_S = 60.0  # seconds to wait for a message
 QUIET = 0.4  # seconds without an unexpected message
 
 
@@ -46,7 +46,7 @@ class Listener:
         self._more = anyio.Event()
 
     async def until(self, count: int) -> None:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             while self.received < count:
                 await self._more.wait()
 
@@ -80,8 +80,8 @@ async def listening(
 async def tags(connected: Client) -> list[str]:
     listed = await connected.list_tools(cache_mode="bypass")
     [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
-    response: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
-    return response
+    tag_values: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
+    return tag_values
 
 
 @pytest.fixture(params=["auto", "legacy"])

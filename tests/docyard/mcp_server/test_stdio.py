@@ -32,19 +32,19 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
     return protocol
 
 
-def serving_cold(repo: Path) -> list[str]:
+def cold_serve_command(repo: Path) -> list[str]:
     """Return the command of a server that imports its modules itself."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
-def data_of(result: CallToolResult) -> dict[str, Any]:
+def read_data(result: CallToolResult) -> dict[str, Any]:
     data = result.structured_content
     assert isinstance(data, dict)
     return data
 
 
 async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(serving_cold(repo), protocol) as connected:
+    async with connect(cold_serve_command(repo), protocol) as connected:
         assert connected.protocol_version == VERSIONS[protocol]
         assert connected.server_info is not None
         assert connected.server_info.name == "docyard"
@@ -55,12 +55,12 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
         )
         assert not created.is_error
-        assert data_of(created)["path"] == "search-api.md"
-        assert data_of(created)["commit"] == git("rev-parse", "HEAD")
+        assert read_data(created)["path"] == "search-api.md"
+        assert read_data(created)["commit"] == git("rev-parse", "HEAD")
         response = await connected.call_tool("search_docs", {"query": "backoff jitter"})
-        assert data_of(response)["hits"][0]["chunk_id"] == "guide.md#retries"
+        assert read_data(response)["hits"][0]["chunk_id"] == "guide.md#retries"
         assert response.content[0].type == "text"
-        assert json.loads(response.content[0].text) == data_of(response)
+        assert json.loads(response.content[0].text) == read_data(response)
         fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
         assert fetched.content[0].type == "text"
         assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
@@ -123,7 +123,7 @@ async def test_client_name_cannot_forge_trailer(
     async with connect(
         [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
     ) as connected:
-        assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
+        assert read_data(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
 async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
@@ -140,7 +140,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
     async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
-        assert data_of(result) == {"done": True}
+        assert read_data(result) == {"done": True}
     assert len(reports) > 3
     assert reports == sorted(reports)
     assert reports[-1] == (10, 10, "Counting")
@@ -153,10 +153,10 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
         async with connect(command, protocol, log=stream) as connected:
             result = await connected.call_tool("broken", {})
             assert result.is_error
-            data = data_of(result)
+            data = read_data(result)
             assert data["code"] == "INTERNAL_ERROR"
             assert "secret" not in str(result)
-            assert data_of(await connected.call_tool("noisy", {})) == {"printed": True}
+            assert read_data(await connected.call_tool("noisy", {})) == {"printed": True}
     logged = log.read_text()
     assert data["reference"] in logged
     assert "ZeroDivisionError" in logged
@@ -166,9 +166,9 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
     async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("surrogate", {})
-        assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
+        assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
-        assert json.loads(result.content[0].text) == data_of(result)
+        assert json.loads(result.content[0].text) == read_data(result)
 
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
@@ -203,7 +203,7 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
 
 
 def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
-    """The deepest array that can be parsed is too deep inside an object."""
+    """Check that the deepest array that can be parsed is too deep inside an object."""
     server = RawClient(serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
@@ -269,7 +269,7 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     completed = subprocess.run(
-        serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=60
+        cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
     )
     assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
 

@@ -24,16 +24,16 @@ LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
 TEXTS = st.lists(st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40]))
 
 
-def document(text: str, path: str = "a.md") -> Document:
+def parse_document(text: str, path: str = "a.md") -> Document:
     return Document.parse(text.encode(), path=path)
 
 
-def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
-    document_changes = compare_document(document(old), document(new))
+def compare_texts(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
+    document_changes = compare_document(parse_document(old), parse_document(new))
     return CommitChanges("a" * 40, "b" * 40, (document_changes,) if document_changes else (), files)
 
 
-def side(rows: tuple[DiffRow, ...], style: str) -> str:
+def read_side(rows: tuple[DiffRow, ...], style: str) -> str:
     """Return the text of one side: the unchanged runs, and those of a style."""
     which = "old" if style == "removed" else "new"
     return "\n".join("".join(piece.text for piece in getattr(row, which)) for row in rows)
@@ -62,8 +62,8 @@ def test_rows_contain_both_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
     result = build_rows(before, after)
     assert result.more == 0
-    assert side(result.rows, "removed").split() == before.split()
-    assert side(result.rows, "added").split() == after.split()
+    assert read_side(result.rows, "removed").split() == before.split()
+    assert read_side(result.rows, "added").split() == after.split()
 
 
 def test_long_change_is_truncated_and_counted() -> None:
@@ -79,7 +79,7 @@ def test_invisible_characters_are_replaced() -> None:
 
 def test_pages_cover_every_section_once() -> None:
     old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MAX_SECTIONS * 2 + 5))
-    changes = changed(old, old.replace("Old.", "New words."))
+    changes = compare_texts(old, old.replace("Old.", "New words."))
     headings, offset, pages = [], 0, 0
     while True:
         diff = build_diff(changes, offset=offset)
@@ -95,16 +95,16 @@ def test_pages_cover_every_section_once() -> None:
 
 def test_files_are_counted_and_filtered() -> None:
     files = tuple(f"f{number:04}.png" for number in range(MAX_FILES + 3))
-    diff = build_diff(changed("a\n", "b\n", files))
+    diff = build_diff(compare_texts("a\n", "b\n", files))
     assert (len(diff.files), diff.more_files) == (MAX_FILES, 3)
-    only = build_diff(changed("a\n", "b\n", files), path="f0001.png")
+    only = build_diff(compare_texts("a\n", "b\n", files), path="f0001.png")
     assert (only.documents, only.files) == ((), ("f0001.png",))
 
 
 def test_task_and_metadata_changes_are_sentences() -> None:
     old = "---\nstatus: draft\n---\n# T\n\n## Do\n\n- [ ] One\n- [x] Two\n"
     new = "---\nstatus: done\n---\n# T\n\n## Do\n\n- [x] One\n- [ ] Two\n"
-    [shown] = build_diff(changed(old, new)).documents
+    [shown] = build_diff(compare_texts(old, new)).documents
     matter, do = shown.sections
     assert (matter.heading, matter.address) == ("Front matter", "")
     assert "".join(part.text for part in matter.changes[0].sentence) == "Front matter, status: draft → done"

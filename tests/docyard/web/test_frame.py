@@ -152,7 +152,7 @@ def test_slow_pages_use_a_limited_number_of_threads() -> None:
             with anyio.fail_after(30):
                 while len(started_calls) < 8:
                     await anyio.sleep(0.005)
-            await anyio.sleep(0.05)  # in which a ninth would begin
+            await anyio.sleep(0.05)  # enough time for a ninth call to begin
             at_once = len(started_calls)
             go.set()
         return at_once

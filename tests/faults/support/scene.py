@@ -62,20 +62,20 @@ class Scene:
             return committed
         own = {"person.md": CHANGED, "staged.md": STAGED, **UNTRACKED}
         expected = {**expected, **{path: text.encode() for path, text in own.items()}}
-        _same("the files", work_files(repo), expected)
+        _check_equal("the files", work_files(repo), expected)
         if folders:
             needed = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
-            _same("the folders", work_folders(repo), needed)
+            _check_equal("the folders", work_folders(repo), needed)
         for log in ("HEAD", "refs/heads/main"):
             check_reflog(repo.path / ".git" / "logs" / log, tip if logged else None)
         return committed
 
     def check_environment(self, repo: Repo) -> None:
         """Raise Wrong unless the repository is sound and clean, and uncommitted changes are preserved."""
-        _same("git fsck", repo.fsck(), "")
+        _check_equal("git fsck", repo.fsck(), "")
         check_no_leftovers(repo.path / self.git_dir)
         if not self.bare:
-            _same("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
+            _check_equal("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
 
 
 def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
@@ -146,9 +146,9 @@ def check_no_leftovers(git_dir: Path) -> None:
     # The files of these system locks remain: of writers, of synchronizations and of the index.
     stay = {"docyard/write.lock", "docyard/sync.lock"}
     left = {path for path in locks - stay if not path.startswith("docyard/index/")}
-    _same("the locks", left, set())
+    _check_equal("the locks", left, set())
     pending = git_dir / "docyard" / "pending"
-    _same("the pending folders", {path.name for path in pending.glob("*")}, set())
+    _check_equal("the pending folders", {path.name for path in pending.glob("*")}, set())
 
 
 def check_reflog(log: Path, tip: str | None) -> None:
@@ -160,10 +160,10 @@ def check_reflog(log: Path, tip: str | None) -> None:
         raise WrongState(f"the reflog {log.name} does not follow: {moves}")
 
 
-def _same(name: str, found: object, expected: object) -> None:
-    if found == expected:
+def _check_equal(name: str, actual: object, expected: object) -> None:
+    if actual == expected:
         return
-    if isinstance(found, dict) and isinstance(expected, dict):
-        keys = sorted(key for key in {**found, **expected} if found.get(key) != expected.get(key))
-        raise WrongState(f"{name} differ: " + "; ".join(f"{key}: {found.get(key)!r}" for key in keys)[:400])
-    raise WrongState(f"{name}: {found!r}, not {expected!r}"[:500])
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        keys = sorted(key for key in {**actual, **expected} if actual.get(key) != expected.get(key))
+        raise WrongState(f"{name} differ: " + "; ".join(f"{key}: {actual.get(key)!r}" for key in keys)[:400])
+    raise WrongState(f"{name}: {actual!r}, not {expected!r}"[:500])

@@ -1,4 +1,4 @@
-"""The operations of edit_document: their selection, their answers and their errors."""
+"""The operations of edit_document: selection, answers and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 
-# Fields without an operation, and the operation that they select; of two names, the error offers both.
+# Fields without an operation, and the selected operation; if there are two, the error names both.
 OPERATIONS_OF_FIELDS = [
     ({"title": "New", "slug": "tasks", "criteria": "x"}, ["add_task"]),
     ({"title": "New", "slug": "tasks[0]"}, ["add_task", "update_task"]),
@@ -54,8 +54,8 @@ def test_fields_select_the_operation(fields: dict[str, object], names: list[str]
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
-def declared(operation: Any) -> list[tuple[str, str]]:
-    """Return the fields of a class as the usage describes them."""
+def read_declared_fields(operation: Any) -> list[tuple[str, str]]:
+    """Return the fields of a class as in the usage."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     fields = []
     for field in dataclasses.fields(operation):
@@ -71,7 +71,9 @@ def test_usage_matches_declared_fields() -> None:
     specified_operations = [
         (name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()
     ]
-    assert specified_operations == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
+    assert specified_operations == [
+        (operation.name, read_declared_fields(operation)) for operation in EDIT_OPERATIONS
+    ]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])

@@ -21,7 +21,7 @@ def renamed(repo: Repo) -> str:
 
 @pytest.fixture
 def retitled(repo: Repo) -> str:
-    """Return the commit in which a person renames the section `tasks`."""
+    """Return the commit in which a user renames the section `tasks`."""
     text = (repo.path / "api.md").read_text()
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 

@@ -1,4 +1,4 @@
-"""Overwriting: unread text is shown first, and text changed since is a conflict."""
+"""Overwriting: unread text is returned first, and later changes are conflicts."""
 
 from __future__ import annotations
 
@@ -185,13 +185,13 @@ def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> 
         read = client("view_document", **WHOLE)
     base = read.data["commit"]
     assert not ada("edit_document", **NEW, base_commit=base).is_error
-    # Ben has read the earlier text, and not the text that Ada wrote.
+    # Ben has read the earlier text, but not Ada's text.
     mine = {**NEW, "content": "Finds nothing."}
     unread = ben("edit_document", **mine)
     assert unread.data["code"] == "READ_FIRST"
     assert unread.data["current"] == "### Search\n\nFinds all.\n\n"
     assert not ben("edit_document", **{**mine, "slug": "endpoints"}, base_commit=base).is_error
-    # Ada's own words are hers to change, whichever commit she names.
+    # Ada may change her own text with any base commit.
     assert not ada("edit_document", **{**NEW, "content": "Finds it."}, base_commit=base).is_error
     before = repo.head()
     refused = ben("edit_document", **mine, base_commit=base)
@@ -207,7 +207,7 @@ def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> 
         "commit": before,
     }
     assert "Finds" not in refused.data["error"] + refused.data["fix"]
-    # The same call once more is refused once more: a conflict is settled by naming the commit.
+    # A repeated call is refused again: only the commit in the call resolves a conflict.
     assert ben("edit_document", **mine, base_commit=base).data["code"] == "CONFLICT"
     assert refused.data["example"] == {**mine, "base_commit": before}
     assert not ben("edit_document", **refused.data["example"]).is_error

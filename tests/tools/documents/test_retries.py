@@ -1,4 +1,4 @@
-"""Retries: a call with a key is answered as the first time, whatever has happened since, and done once."""
+"""Retries: a repeated call with a key returns the first response, after any later change, and runs once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-def count(repo: Repo) -> int:
+def count_commits(repo: Repo) -> int:
     return int(repo.git("rev-list", "--count", "HEAD"))
 
 
@@ -60,7 +60,7 @@ def restarted(repo: Repo) -> Callable[[], CallTool]:
     return start
 
 
-def without_retry_fields(answer: Answer) -> dict[str, Any]:
+def remove_retry_fields(answer: Answer) -> dict[str, Any]:
     """Return an answer without the fields that a retry changes."""
     return {name: value for name, value in answer.data.items() if name not in ("next_step", "repeated")}
 
@@ -85,10 +85,10 @@ def test_retry_returns_first_answer(
     for again in (call_tool, restarted()):
         retried = again(tool, **sent, idempotency_key="key")
         assert not retried.is_error
-        assert without_retry_fields(retried) == without_retry_fields(first)
+        assert remove_retry_fields(retried) == remove_retry_fields(first)
         assert retried.data["repeated"] is True
         assert "was not repeated" in retried.data["next_step"]
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
     assert repo.status() == repo.fsck() == ""
 
 
@@ -98,9 +98,9 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
     assert 'view_document {"file": "api.md"}' in call_tool("edit_document", **edit).data["next_step"]
     call_tool("remove_document", path="api.md", base_commit=repo.head())
     retried = call_tool("edit_document", **edit)
-    assert without_retry_fields(retried) == without_retry_fields(first)
+    assert remove_retry_fields(retried) == remove_retry_fields(first)
     assert "list_documents {}" in retried.data["next_step"]
-    # The arguments of this call cannot even be parsed after its type was removed.
+    # The arguments of this call cannot be parsed after the removal of its type.
     type_folder = ".docyard/templates/memo"
     lines = (
         'title = "Memo"',
@@ -117,7 +117,7 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
     assert response.data["path"] == "one.md"
     repo.git("rm", "-q", "-r", type_folder)
     repo.git("commit", "-q", "-m", "No memos")
-    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(response)
+    assert remove_retry_fields(call_tool("create_document", **memo)) == remove_retry_fields(response)
     unkeyed = call_tool("create_document", doc_type="memo", title="One")
     assert unkeyed.data["code"] == "UNKNOWN_TYPE"
 
@@ -132,16 +132,16 @@ def test_retry_repeats_batch_errors_without_sent_text(call_tool: CallTool, repo:
     assert "failed operations (1)" in retried.data["next_step"]
     assert "new key" in retried.data["next_step"]
     assert "Secret" not in repo.git("log", "-1", "--format=%B")
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
 
 
 def test_retry_preserves_hints(call_tool: CallTool) -> None:
     deep = {"file": "notes/plain.md", "title": "A", "content": "### B\n\n#### C\n\n##### D\n\nText.\n"}
     first = call_tool("edit_document", **deep, idempotency_key="key")
     assert first.data["hints"]
-    assert without_retry_fields(
+    assert remove_retry_fields(
         call_tool("edit_document", **deep, idempotency_key="key")
-    ) == without_retry_fields(first)
+    ) == remove_retry_fields(first)
 
 
 def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo) -> None:
@@ -154,8 +154,8 @@ def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo)
     ]
     for dress in dresses:
         retried = call_tool("edit_document", **dress, idempotency_key="key")
-        assert without_retry_fields(retried) == without_retry_fields(first)
-    assert count(repo) == 2
+        assert remove_retry_fields(retried) == remove_retry_fields(first)
+    assert count_commits(repo) == 2
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_key_of_another_call_is_refused(
     assert "new idempotency_key" in answer.data["fix"]
     assert answer.data["usage"]
     assert (answer.data["used_in"], answer.data["commit"]) == (first.data["commit"], repo.head())
-    assert count(repo) == 3
+    assert count_commits(repo) == 3
 
 
 @loop_over("key", ["", "two words", "line\nbreak", "é", "x" * 201, 7])
@@ -186,7 +186,7 @@ def test_invalid_key_is_refused(call_tool: CallTool, repo: Repo, key: object) ->
     assert answer.is_error
     assert answer.data["field"] == "idempotency_key"
     assert answer.data["usage"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_key_inside_operation_is_refused(call_tool: CallTool, repo: Repo) -> None:
@@ -196,19 +196,19 @@ def test_key_inside_operation_is_refused(call_tool: CallTool, repo: Repo) -> Non
     )
     assert answer.is_error
     assert [entry["field"] for entry in answer.data["batch_results"]] == ["idempotency_key", "dry_run"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_dry_run_ignores_keys(call_tool: CallTool, repo: Repo) -> None:
     dry = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
     assert dry.data["dry_run"] is True
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
     wet = call_tool("edit_document", **TASK, idempotency_key="key")
     assert "repeated" not in wet.data
     dry = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
     assert "repeated" not in dry.data
     assert dry.data["task_index"] == wet.data["task_index"] + 1
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
 
 
 def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None:
@@ -230,7 +230,7 @@ def test_answer_too_long_to_store_is_refused_before_write(call_tool: CallTool, r
     answer = call_tool("edit_document", **call, idempotency_key="key")
     assert (answer.is_error, answer.data["code"]) == (True, "LIMIT_EXCEEDED")
     assert "without idempotency_key" in answer.data["fix"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
     assert repo.status() == ""
 
 

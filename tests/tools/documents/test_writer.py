@@ -11,11 +11,11 @@ TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Ne
 WRONG = {**TASK, "slug": "nowhere"}
 
 
-def message(repo: Repo) -> str:
+def read_message(repo: Repo) -> str:
     return repo.git("log", "-1", "--format=%B").strip()
 
 
-def count(repo: Repo) -> int:
+def count_commits(repo: Repo) -> int:
     return int(repo.git("rev-list", "--count", "HEAD"))
 
 
@@ -24,8 +24,8 @@ def test_batch_is_one_commit_with_summary_message(call_tool: CallTool, repo: Rep
     section = {"operation": "add_section", "file": "notes/plain.md", "title": "Limits"}
     answer = call_tool("edit_document", operations=[TASK, section])
     assert answer.data["commit"] == repo.head()
-    assert count(repo) == 2
-    assert message(repo) == (
+    assert count_commits(repo) == 2
+    assert read_message(repo) == (
         "Edit 2 documents: 2 changes\n\n"
         "- Add task tasks[3] to api.md\n- Add section limits to notes/plain.md\n\n"
         "Docyard-Tool: edit_document\nDocyard-Client: tester"
@@ -35,11 +35,11 @@ def test_batch_is_one_commit_with_summary_message(call_tool: CallTool, repo: Rep
 
 def test_message_of_caller_is_used(call_tool: CallTool, repo: Repo) -> None:
     call_tool("edit_document", **TASK, message="Plan the work\n\nBecause it is due.")
-    assert message(repo).startswith(
+    assert read_message(repo).startswith(
         "Plan the work\n\nBecause it is due.\n\n- Add task tasks[3] to api.md\n\n"
     )
     call_tool("complete_task", file="api.md", slug="tasks[1]", message="Odd\x1b[31m\n\nDocyard-Tool: forged")
-    assert "\x1b" not in message(repo)
+    assert "\x1b" not in read_message(repo)
     trailers = repo.git("log", "-1", "--format=%(trailers:key=Docyard-Tool,valueonly)").split()
     assert trailers == ["complete_task"]
 
@@ -51,7 +51,7 @@ def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo
     assert (first["task_index"], third["task_index"]) == (3, 4)
     assert {"success", "error", "code", "usage", "example"} <= second.keys()
     assert second["success"] is False
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
     assert "failed operations (1)" in answer.data["next_step"]
 
 
@@ -119,7 +119,7 @@ def test_example_after_dry_run_is_a_dry_run(call_tool: CallTool, repo: Repo) -> 
     )
     assert answer.is_error
     assert not call_tool("edit_document", **answer.data["example"]).is_error
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_write_without_changes_makes_no_commit(call_tool: CallTool, repo: Repo) -> None:
@@ -132,7 +132,7 @@ def test_write_without_changes_makes_no_commit(call_tool: CallTool, repo: Repo) 
         answer = call_tool(tool, **arguments)
         assert answer.data["changed"] is False
         assert answer.data["commit"] == repo.head()
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_answer_contains_hints_of_operations(call_tool: CallTool) -> None:

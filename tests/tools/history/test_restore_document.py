@@ -1,4 +1,4 @@
-"""restore_document, as a client meets it: its stages, its two forms, its errors, and calls that work."""
+"""restore_document for clients: its stages, both forms, errors, and suggested calls."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_next_step_of_batch_is_about_changed_document(call_tool: CallTool, repo:
 
 @pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])
 def test_uncommitted_changes_are_not_overwritten(call_tool: CallTool, repo: Repo, name: str) -> None:
-    """The file was changed, or created again at the path of the removed document."""
+    """Test a changed file, and a file created again at the path of the removed document."""
     repo.git("rm", "-q", "notes/plain.md")
     changed = repo.commit({"api.md": OTHER})
     repo.write({name: "Mine."})

@@ -1,4 +1,4 @@
-"""Text that a diff of view_history shows in full counts as read; text shown in part does not."""
+"""Complete text in a diff of view_history counts as read; truncated text does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def call_tool(repo: Repo) -> CallTool:
 
 
 def is_refused(call_tool: CallTool, slug: str) -> bool:
-    """Return True if the section may not be overwritten unread; nothing is written."""
+    """Return True if an overwrite of the section is refused as unread. Write nothing."""
     answer = call_tool(
         "edit_document", operation="update_content", file="a.md", slug=slug, content="New.", dry_run=True
     )
@@ -34,7 +34,7 @@ def test_diff_of_added_document_counts_as_read(call_tool: CallTool, repo: Repo, 
     text = f"# A\n\nIntroduction.\n\n## One\n\nFirst.\n\n\nLast.\n\n## Two\n\n{LONG}".replace("\n", ending)
     repo.commit({"a.md": text.encode()})
     call_tool("view_history", file="a.md")  # without diffs
-    assert is_refused(call_tool, "one")  # the diff shows that section only
+    assert is_refused(call_tool, "one")  # the diff shows a different section only
     assert is_refused(call_tool, "two")
     repo.commit({"a.md": text.replace("First", "1st").replace("Line", "Row").encode()})
     call_tool("view_history", file="a.md", diff=True)

@@ -230,7 +230,7 @@ def test_unborn_branch_has_no_history(tmp_path: Path) -> None:
 
 
 def test_history_follows_renames_and_moves_by_docyard(call_tool: CallTool, repo: Repo) -> None:
-    """Rename the section, rename its document twice, and move the section; its link is rewritten."""
+    """Rename the section, rename its document twice, and move the section, which rewrites its link."""
     body = "See [plain](../notes/plain.md) first.\n\n" + "".join(f"Step {number}.\n" for number in range(5))
     repo.commit(
         {"a/one.md": f"# One\n\n## Guide\n\n{body}\n## Rest\n\nText.\n", "two.md": "# Two\n"}, "Begin"

@@ -31,14 +31,14 @@ NAMES = frozenset(tool.name for tool in all_tools())
 every_prompt = pytest.mark.parametrize("prompt", FAMILY, ids=lambda prompt: prompt.name)
 
 
-def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
+def create_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
     chosen = toolsets.split(",") if toolsets else None
     return Toolbox(workspace, SearchIndex(workspace), chosen, read_only).context()
 
 
-def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> FilledPrompt:
-    return prompt.write(context, prompt.read(given))
+def fill_prompt(prompt: Prompt, context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
+    return prompt.write(context, prompt.read(arguments))
 
 
 @pytest.mark.parametrize(
@@ -56,22 +56,22 @@ def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> Fille
 def test_prompts_name_offered_tools_only(
     repo: Repo, toolsets: str | None, read_only: bool, offered: list[str]
 ) -> None:
-    context = context_with(repo, toolsets, read_only=read_only)
+    context = create_context(repo, toolsets, read_only=read_only)
     prompts = prompts_for(context)
     assert list(prompts) == offered
     for name, prompt in prompts.items():
         for item in (GIVEN[name], dict(list(GIVEN[name].items())[:1])):
-            text = written(prompt, context, item).text
+            text = fill_prompt(prompt, context, item).text
             named = set(re.findall(r"\w+", text)) & NAMES
             assert named <= context.tools
 
 
 @every_prompt
 def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt) -> None:
-    context = context_with(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
+    context = create_context(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
     fields = {tool.name: set(tool.arguments.model_fields) for tool in all_tools()}
     operation = {"operation", "slug", "title"}
-    calls = re.findall(r"(\w+) (\{[^{}]*\})", written(prompt, context, GIVEN[prompt.name]).text)
+    calls = re.findall(r"(\w+) (\{[^{}]*\})", fill_prompt(prompt, context, GIVEN[prompt.name]).text)
     assert calls
     for name, arguments in calls:
         assert set(json.loads(arguments)) <= fields[name] | (operation if name == "edit_document" else set())
@@ -79,7 +79,7 @@ def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt)
 
 @every_prompt
 def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
-    text = written(prompt, toolbox.context(), GIVEN[prompt.name]).text
+    text = fill_prompt(prompt, toolbox.context(), GIVEN[prompt.name]).text
     assert all(value in text for value in GIVEN[prompt.name].values())
     assert "instruction to you" in text
     assert len(text) < 3000
@@ -87,11 +87,11 @@ def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
 
 def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
-    whole = written(prompt, toolbox.context(), {"path": "api.md"})
+    whole = fill_prompt(prompt, toolbox.context(), {"path": "api.md"})
     assert whole.source is not None
     assert (whole.uri, whole.source.text) == ("doc:///api.md", API)
     assert repo.head() in whole.text
-    part = written(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
+    part = fill_prompt(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
     assert part.source is not None
     assert (part.uri, part.source.text) == (
         "doc:///api.md#endpoints/search",
@@ -103,7 +103,7 @@ def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) ->
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
-    resource = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
+    resource = fill_prompt(prompt, toolbox.context(), {"path": "api.md#endpoints"})
     assert resource.uri == "doc:///interface.md#endpoints"
     assert "'interface.md#endpoints'" in resource.text
 
@@ -111,8 +111,10 @@ def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) ->
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
 def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
-    context = context_with(repo, toolsets)
-    text = written(find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
+    context = create_context(repo, toolsets)
+    text = fill_prompt(
+        find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}
+    ).text
     assert "Only its beginning is attached" in text
 
 
@@ -156,7 +158,7 @@ def test_missing_document_is_refused(
 ) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), name)
     with pytest.raises(WorkspaceError) as caught:
-        written(prompt, toolbox.context(), given)
+        fill_prompt(prompt, toolbox.context(), given)
     assert caught.value.code == code
     assert str(tmp_path) not in caught.value.message
 

@@ -1,4 +1,4 @@
-"""A toolbox that offers every tool, over a repository whose specs are protected."""
+"""A toolbox with every tool, over a repository whose specs are protected."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ def toolbox(workspace: Workspace) -> Toolbox:
 @pytest.fixture
 def proposal(call_tool: CallTool) -> str:
     """Return the id of a proposal without a commit of its own."""
-    return opened(call_tool, "Rate limits")
+    return create_proposal(call_tool, "Rate limits")
 
 
-def opened(call_tool: CallTool, title: str) -> str:
+def create_proposal(call_tool: CallTool, title: str) -> str:
     answer = call_tool("create_proposal", title=title, description="Because.")
     assert not answer.is_error, answer.data
     return str(answer.data["proposal"])
 
 
-def done(answer: Answer) -> dict[str, Any]:
-    """Return the data of a successful call whose next step is a call that succeeds or only lacks text."""
+def check_success(answer: Answer) -> dict[str, Any]:
+    """Return the data of a successful call. Its next step must succeed or lack only a text."""
     assert not answer.is_error, answer.data
     assert len(answer.data["commit"]) == 40
     assert answer.data["next_step"]
     return answer.data
 
 
-def seen(answer: Answer) -> dict[str, Any]:
+def read_resolution_fields(answer: Answer) -> dict[str, Any]:
     """Return the fields of an answer that resolutions must repeat."""
     return {name: answer.data[name] for name in ("commit", "target_commit")}
 
 
-def followed(call_tool: CallTool, answer: Answer) -> Answer:
-    """Return the answer to the call that an answer's next step names, which must be a legal one."""
+def follow_next_step(call_tool: CallTool, answer: Answer) -> Answer:
+    """Return the answer to the call of an answer's next step. The call must be valid."""
     tool, arguments = next_call(answer)
     response = call_tool(tool, **arguments)
     assert not response.is_error, (tool, arguments, response.data)
     return response
 
 
-def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
-    """Approve a proposal as a person with a new token."""
+def approve_proposal(workspace: Workspace, id: str, token: str = "ben") -> None:
+    """Approve a proposal as the owner of a new token."""
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy, ReviewDecision
 

@@ -9,7 +9,13 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, next_call
-from tests.tools.proposals.conftest import approved, done, followed, opened, seen
+from tests.tools.proposals.conftest import (
+    approve_proposal,
+    check_success,
+    create_proposal,
+    follow_next_step,
+    read_resolution_fields,
+)
 from tools.proposals import update_proposal
 from tools.proposals.update_proposal import ACTIONS
 from tools.registry import Toolbox
@@ -23,13 +29,13 @@ def edit(slug: str, content: str) -> dict[str, Any]:
     return {"operation": "update_content", "file": "api.md", "slug": slug, "content": content}
 
 
-def conflicting(call_tool: CallTool, title: str = "Mine") -> str:
-    """Return a proposal that changed a section as its target did, but differently; and one more thing."""
+def create_conflicting_proposal(call_tool: CallTool, title: str = "Mine") -> str:
+    """Return a proposal that changes a section of its target differently, and a further section."""
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    proposal = opened(call_tool, title)
-    done(call_tool("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    done(call_tool("edit_document", **edit("endpoints/search", "Finds some things.")))
+    proposal = create_proposal(call_tool, title)
+    check_success(call_tool("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **edit("endpoints/search", "Finds some things.")))
     return proposal
 
 
@@ -42,18 +48,20 @@ def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: C
     assert (half.data["created"], half.data["missing"]) == (False, ["description"])
     assert next_call(half)[1]["title"] == "Rate limits"
     first = call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
-    data = done(first)
+    data = check_success(first)
     assert data["branch"] == f"proposals/{data['proposal']}-rate-limits"
     assert (data["state"], data["target"], data["commit"]) == ("draft", "main", before)
-    assert followed(call_tool, first).data["proposal"] == data["proposal"]
-    again = done(call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key"))
+    assert follow_next_step(call_tool, first).data["proposal"] == data["proposal"]
+    again = check_success(
+        call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
+    )
     assert again["proposal"] == data["proposal"]
     assert call_tool("view_proposal").data["total"] == 1
 
 
 def test_emoji_and_duplicate_titles_are_accepted_and_long_refused(call_tool: CallTool) -> None:
-    first = done(call_tool("create_proposal", title="🦄", description=""))
-    second = done(call_tool("create_proposal", title="🦄", description="", submit=True))
+    first = check_success(call_tool("create_proposal", title="🦄", description=""))
+    second = check_success(call_tool("create_proposal", title="🦄", description="", submit=True))
     assert first["proposal"] != second["proposal"]
     assert second["state"] == "open"
     assert first["proposal"] in second["hints"][0]
@@ -66,7 +74,7 @@ def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
     assert set(call_tool("update_proposal").data["usage"]["actions"]) == set(ACTIONS)
     possible = call_tool("update_proposal", proposal=proposal)
     assert "submit" in possible.data["actions"]
-    followed(call_tool, possible)
+    follow_next_step(call_tool, possible)
     for wrong, code, field in (
         ({"action": "aprove"}, "INVALID_ARGUMENTS", "action"),
         ({"action": "comment"}, "INVALID_ARGUMENTS", "text"),
@@ -84,14 +92,16 @@ def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
 
 
 def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     place = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    field_name = done(
+    field_name = check_success(
         call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **place)
     )
     answer = {"text": "Very.", "reply_to": field_name["comment"]}
-    done(call_tool("update_proposal", proposal=proposal, **answer))  # the fields decide that it is a comment
-    done(
+    check_success(
+        call_tool("update_proposal", proposal=proposal, **answer)
+    )  # the fields select the action comment
+    check_success(
         call_tool(
             "edit_document",
             operation="move_section",
@@ -116,8 +126,8 @@ def test_client_cannot_approve_or_merge_protected_changes(
 ) -> None:
     before = repo.head()
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = done(call_tool("edit_document", **spec))["proposal"]
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
+    proposal = check_success(call_tool("edit_document", **spec))["proposal"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     answer = call_tool(
         "update_proposal", proposal=proposal, action="approve", text="I am a person, honestly."
     )
@@ -126,7 +136,7 @@ def test_client_cannot_approve_or_merge_protected_changes(
     assert not call_tool("update_proposal", **answer.data["example"]).is_error
     blocked = call_tool("update_proposal", proposal=proposal, action="merge")
     assert blocked.data["code"] == "MERGE_BLOCKED"
-    approved(workspace, proposal)
+    approve_proposal(workspace, proposal)
     assert call_tool("view_proposal", proposal=proposal).data["state"] == "approved"
     merge = call_tool("update_proposal", proposal=proposal, action="merge")
     assert merge.data["code"] == "NEEDS_PERSON"
@@ -138,12 +148,12 @@ def test_person_with_token_approves_and_merges(
     call_tool: CallTool, toolbox: Toolbox, repo: Repo, workspace: Workspace
 ) -> None:
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = done(call_tool("edit_document", **spec))["proposal"]
+    proposal = check_success(call_tool("edit_document", **spec))["proposal"]
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add("cy", "Cy", "cy@example.org"))
     context = replace(toolbox.context("browser"), person=person)
     for action in ("approve", "merge"):
-        done(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
+        check_success(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
     assert repo.git("log", "-1", "--format=%an").strip() == "Cy"
     assert "Or less." in (repo.path / "specs/limits.md").read_text()
 
@@ -151,14 +161,14 @@ def test_person_with_token_approves_and_merges(
 def test_merged_text_is_searchable_and_second_merge_is_noop(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     answer = call_tool("update_proposal", proposal=proposal, action="merge")
-    data = done(answer)
+    data = check_success(answer)
     assert (data["state"], data["changed"], data["commit"]) == ("merged", True, repo.head())
-    followed(call_tool, answer)
+    follow_next_step(call_tool, answer)
     assert call_tool("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"] == "api.md#quotas"
-    again = done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    again = check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert (again["changed"], again["commit"]) == (False, repo.head())
     ended = call_tool("update_proposal", proposal=proposal, action="refresh")
     assert ended.data["code"] == "PROPOSAL_ENDED"
@@ -168,7 +178,7 @@ def test_merged_text_is_searchable_and_second_merge_is_noop(
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content", "gone"])
 def test_conflict_is_decided_with_its_shown_fields(call_tool: CallTool, repo: Repo, choice: str) -> None:
-    proposal = conflicting(call_tool)
+    proposal = create_conflicting_proposal(call_tool)
     tip = repo.head()
     view = call_tool("view_proposal", proposal=proposal)
     refused = call_tool("update_proposal", proposal=proposal, action="refresh")
@@ -176,8 +186,8 @@ def test_conflict_is_decided_with_its_shown_fields(call_tool: CallTool, repo: Re
     assert refused.data["code"] == merge.data["code"] == "MERGE_CONFLICT"
     assert refused.data["conflicts"] == merge.data["conflicts"] == view.data["conflicts"]
     [conflict] = view.data["conflicts"]
-    shown = seen(view)
-    assert shown == seen(refused) == seen(merge)
+    shown = read_resolution_fields(view)
+    assert shown == read_resolution_fields(refused) == read_resolution_fields(merge)
     assert (conflict["file"], conflict["where"]) == ("api.md", "endpoints/search")
     assert ("all" in conflict["ours"], "some" in conflict["theirs"]) == (True, True)
     assert view.data["missing"][0]["code"] == "MERGE_CONFLICT"
@@ -187,7 +197,7 @@ def test_conflict_is_decided_with_its_shown_fields(call_tool: CallTool, repo: Re
         decided["content"] = "Finds everything.\n"
     if choice == "gone":
         decided["content"] = ""
-    data = done(
+    data = check_success(
         call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[decided], **shown)
     )
     text = repo.git("show", f"{data['commit']}:api.md")
@@ -198,25 +208,27 @@ def test_conflict_is_decided_with_its_shown_fields(call_tool: CallTool, repo: Re
     assert "A leaky bucket." in text
     assert "### Search\n" in text
     assert repo.git("rev-list", "--parents", "-n1", data["commit"]).split()[2] == tip
-    assert done(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
+    assert check_success(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
 
 
 def test_example_of_refused_refresh_succeeds(call_tool: CallTool) -> None:
-    proposal = conflicting(call_tool)
+    proposal = create_conflicting_proposal(call_tool)
     refused = call_tool("update_proposal", proposal=proposal, action="merge")
-    done(call_tool("update_proposal", **refused.data["example"]))
+    check_success(call_tool("update_proposal", **refused.data["example"]))
 
 
 def test_next_step_of_conflicting_proposal_decides_conflict(call_tool: CallTool) -> None:
-    step = followed(call_tool, call_tool("view_proposal", proposal=conflicting(call_tool)))
+    step = follow_next_step(
+        call_tool, call_tool("view_proposal", proposal=create_conflicting_proposal(call_tool))
+    )
     assert step.data["action"] == "refresh"
     assert step.data["changed"] is True
 
 
 def test_undecided_conflicts_and_unknown_units_are_reported(call_tool: CallTool) -> None:
-    proposal = conflicting(call_tool)
+    proposal = create_conflicting_proposal(call_tool)
     view = call_tool("view_proposal", proposal=proposal)
-    [conflict], shown = view.data["conflicts"], seen(view)
+    [conflict], shown = view.data["conflicts"], read_resolution_fields(view)
     other = {**conflict, "where": "endpoints", "choice": "ours"}
     refused = call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[other], **shown)
     assert refused.data["conflicts"] == [conflict]
@@ -233,8 +245,8 @@ def test_undecided_conflicts_and_unknown_units_are_reported(call_tool: CallTool)
 
 
 def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Repo) -> None:
-    proposal = opened(call_tool, "Mine")
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    proposal = create_proposal(call_tool, "Mine")
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-q", "-m", "Gone")
     [conflict] = call_tool("view_proposal", proposal=proposal).data["conflicts"]
@@ -244,9 +256,9 @@ def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Rep
 
 def test_proposal_is_closed_reopened_and_edited(call_tool: CallTool, proposal: str) -> None:
     closed = call_tool("update_proposal", proposal=proposal, action="close", text="Done elsewhere.")
-    assert done(closed)["state"] == "closed"
-    assert followed(call_tool, closed).data["state"] == "draft"
-    data = done(
+    assert check_success(closed)["state"] == "closed"
+    assert follow_next_step(call_tool, closed).data["state"] == "draft"
+    data = check_success(
         call_tool("update_proposal", proposal=proposal, action="edit", title="Quotas", description="New.")
     )
     assert data["title"] == "Quotas"
@@ -259,4 +271,4 @@ def test_comment_on_misspelt_section_returns_working_example(
 ) -> None:
     refused = call_tool("update_proposal", proposal=proposal, action="comment", text="Why?", **wrong)
     assert refused.is_error
-    assert done(call_tool("update_proposal", **refused.data["example"]))["comment"]
+    assert check_success(call_tool("update_proposal", **refused.data["example"]))["comment"]

@@ -1,4 +1,4 @@
-"""Parallel actions between two reads of one call: its answer is about its own effect."""
+"""Concurrent actions between two reads of a call: its answer describes its own effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from index.service import SearchIndex
 from tests.call_hooks import run_after_call
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import done
+from tests.tools.proposals.conftest import check_success
 from tools.registry import Toolbox
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import ProposalRepository
@@ -22,9 +22,9 @@ def test_searchable_write_is_not_reported_pending_after_other_commits(
     run_after_call(
         monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
     )
-    assert "hints" not in done(call_tool("edit_document", **WRITE))
+    assert "hints" not in check_success(call_tool("edit_document", **WRITE))
     monkeypatch.setattr(SearchIndex, "follow", lambda index: repo.git("rev-parse", "HEAD~3").strip())
-    assert "not searchable yet" in done(call_tool("edit_document", **WRITE))["hints"][0]
+    assert "not searchable yet" in check_success(call_tool("edit_document", **WRITE))["hints"][0]
 
 
 def test_comment_id_is_own_despite_equal_parallel_comment(
@@ -37,10 +37,10 @@ def test_comment_id_is_own_despite_equal_parallel_comment(
         monkeypatch,
         ProposalRepository,
         "append",
-        lambda: theirs.append(done(other("update_proposal", **words))["comment"]),
+        lambda: theirs.append(check_success(other("update_proposal", **words))["comment"]),
     )
-    first = done(call_tool("update_proposal", **words, idempotency_key="K"))
-    again = done(call_tool("update_proposal", **words, idempotency_key="K"))
+    first = check_success(call_tool("update_proposal", **words, idempotency_key="K"))
+    again = check_success(call_tool("update_proposal", **words, idempotency_key="K"))
     assert first["comment"] == again["comment"] != theirs[0]
 
 
@@ -48,11 +48,13 @@ def test_retry_returns_result_if_proposal_ends_meanwhile(
     call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
-    first = done(call_tool("edit_document", **call))
+    first = check_success(call_tool("edit_document", **call))
     other = make_client(toolbox)
     ends = {"proposal": proposal, "action": "merge"}
-    run_after_call(monkeypatch, ProposalActions, "find", lambda: done(other("update_proposal", **ends)))
-    again = done(call_tool("edit_document", **call))
+    run_after_call(
+        monkeypatch, ProposalActions, "find", lambda: check_success(other("update_proposal", **ends))
+    )
+    again = check_success(call_tool("edit_document", **call))
     assert (again["repeated"], again["commit"]) == (True, first["commit"])
 
 
@@ -62,12 +64,12 @@ def test_direct_write_to_proposal_closed_at_once_is_reported(
     other = make_client(toolbox)
 
     def close() -> None:
-        [proposal] = done(other("view_proposal"))["proposals"]
-        done(other("update_proposal", proposal=proposal["proposal"], action="close"))
+        [proposal] = check_success(other("view_proposal"))["proposals"]
+        check_success(other("update_proposal", proposal=proposal["proposal"], action="close"))
 
     run_after_call(monkeypatch, ProposalActions, "propose", close)
     call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}
-    first = done(call_tool("edit_document", **call))
-    again = done(call_tool("edit_document", **call))
+    first = check_success(call_tool("edit_document", **call))
+    again = check_success(call_tool("edit_document", **call))
     assert (again["proposal"], again["commit"]) == (first["proposal"], first["commit"])
     assert (again["repeated"], "repeated" in first) == (True, False)

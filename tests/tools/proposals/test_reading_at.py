@@ -1,4 +1,4 @@
-"""Every tool that reads takes a proposal's id as `ref`; search finds there what it adds."""
+"""Every reading tool accepts a proposal's id as `ref`; a search at the ref finds its additions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import done, followed
+from tests.tools.proposals.conftest import check_success, follow_next_step
 from tools.registry import Toolbox, UnknownTool
 from tools.resources.contents import read_resource
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
@@ -36,7 +36,7 @@ READS: dict[str, dict[str, Any]] = {
 
 def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str) -> None:
     assert set(READS) == {tool.name for tool in all_tools() if not tool.writes} - {"view_proposal"}
-    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
+    tip = check_success(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
     for tool, fields in READS.items():
         answer = call_tool(tool, **fields, ref=proposal)
         assert not answer.is_error, (tool, answer.data)
@@ -45,11 +45,11 @@ def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str
 
 
 def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    check_success(call_tool("edit_document", **NEW, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     response = call_tool("search_docs", query="leaky bucket", ref=proposal)
     assert [hit["chunk_id"] for hit in response.data["hits"]] == ["api.md#quotas"]
-    read = followed(call_tool, response)
+    read = follow_next_step(call_tool, response)
     assert read.data["commit"] == response.data["commit"]
     [match] = call_tool("search_documents", query="leaky bucket", ref=proposal).data["matches"]
     assert (match["file"], match["slug"]) == ("api.md", "quotas")
@@ -58,27 +58,27 @@ def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, pr
 def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.head()
     view = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    finished = followed(call_tool, view)
+    finished = follow_next_step(call_tool, view)
     assert (finished.data["completed"], finished.data["proposal"]) == (True, proposal)
     assert repo.head() == before
-    done(call_tool("update_proposal", proposal=proposal, action="close"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="close"))
     closed = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
     assert "complete_task" not in closed.data["next_step"]
 
 
 def test_resource_is_read_at_proposal(toolbox: Toolbox, call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    check_success(call_tool("edit_document", **NEW, proposal=proposal))
     assert "leaky" in str(read_resource(toolbox.context(), f"doc:///api.md?ref={proposal}"))
 
 
 def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    tip = check_success(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
     answer = call_tool("view_document", file="api.md", slug="quotas", ref=proposal)
     assert answer.data["commit"] == tip
     assert "edit_document" not in answer.data["next_step"]
-    assert done(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
+    assert check_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 
 def _names(toolbox: Toolbox) -> list[str]:
@@ -112,10 +112,10 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
 
 
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    check_success(call_tool("edit_document", **NEW, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
     viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
-    assert [document["path"] for document in done(answer)["changes"]["documents"]] == ["api.md"]
-    followed(viewer, answer)
+    assert [document["path"] for document in check_success(answer)["changes"]["documents"]] == ["api.md"]
+    follow_next_step(viewer, answer)
     assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error

@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import approved, done, followed, opened
+from tests.tools.proposals.conftest import approve_proposal, check_success, create_proposal, follow_next_step
 from tools.tool import Answer
 from workspace.workspace import Workspace
 
@@ -14,12 +14,12 @@ SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate"
 
 
 def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> None:
-    ids = [opened(call_tool, f"Number {number}") for number in range(5)]
-    done(call_tool("update_proposal", proposal=ids[1], action="close"))
+    ids = [create_proposal(call_tool, f"Number {number}") for number in range(5)]
+    check_success(call_tool("update_proposal", proposal=ids[1], action="close"))
     first = call_tool("view_proposal", limit=2)
-    opened(call_tool, "Opened between the pages")
-    second = followed(call_tool, first)
-    third = followed(call_tool, second)
+    create_proposal(call_tool, "Opened between the pages")
+    second = follow_next_step(call_tool, first)
+    third = follow_next_step(call_tool, second)
     paged_ids = [
         proposal["proposal"] for page in (first, second, third) for proposal in page.data["proposals"]
     ]
@@ -28,7 +28,9 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
     assert [
         proposal["proposal"] for proposal in call_tool("view_proposal", state="closed").data["proposals"]
     ] == [ids[1]]
-    assert followed(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
+    assert (
+        follow_next_step(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
+    )
     in_work = call_tool("view_proposal", state="open").data["proposals"]
     assert {proposal["state"] for proposal in in_work} == {"draft"}
     assert len(in_work) == 5
@@ -45,11 +47,13 @@ def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> N
 def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal: str) -> None:
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     change = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search"}
-    done(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
-    done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    tip = done(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))["commit"]
+    check_success(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
+    check_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    tip = check_success(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))[
+        "commit"
+    ]
     answer = call_tool("view_proposal", proposal=proposal)
-    data = done(answer)
+    data = check_success(answer)
     assert (data["commit"], data["tip"], data["behind"]) == (tip, tip, 0)
     assert [document["path"] for document in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
     [text, task] = data["changes"]["documents"][0]["changes"]
@@ -70,7 +74,7 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
     assert [change["address"] for change in section.data["changes"]["documents"][0]["changes"]] == [
         "endpoints/search"
     ]
-    followed(call_tool, section)
+    follow_next_step(call_tool, section)
     other = call_tool("view_proposal", proposal=proposal, file="specs/limits.md")
     assert other.data["code"] == "NOT_CHANGED"
     assert not call_tool("view_proposal", **other.data["example"]).is_error
@@ -83,23 +87,23 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     lines = "\n\n".join(f"Line {line}." for line in range(20))
     section = "\n\n".join(f"## Part {part}\n\n{lines}" for part in range(99))
     repo.commit({"first.md": f"# First\n\n{section}", "second.md": f"# Second\n\n{section}"})
-    done(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
     for name in ("first.md", "second.md"):
         new = {"operation": "append_content", "file": name, "content": "New. " * 199}
         parts = [{**new, "slug": f"part-{part}"} for part in range(99)]
-        done(call_tool("edit_document", operations=parts, proposal=proposal))
+        check_success(call_tool("edit_document", operations=parts, proposal=proposal))
     first = call_tool("view_proposal", proposal=proposal)
     assert len(str(first.text)) < 100_000
     assert len(str(first.data)) < 100_000
     [change] = first.data["changes"]["documents"]
     assert (change["path"], change["truncated"]) == ("first.md", True)
     assert change["rest"] in str(first.text)
-    second = followed(call_tool, first)
+    second = follow_next_step(call_tool, first)
     assert [document["path"] for document in second.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
     pieces = [str(part.text)]
     while part.data["next_offset"] is not None:
-        part = followed(call_tool, part)
+        part = follow_next_step(call_tool, part)
         pieces.append(str(part.text))
     assert len(pieces) > 1
     assert all(f"(`part-{number}`)" in "".join(pieces) for number in range(99))
@@ -107,53 +111,53 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
 
 def test_new_document_is_read_at_commit_of_proposal(call_tool: CallTool, proposal: str) -> None:
     new = {"doc_type": "document", "title": "First", "initial_content": "Words."}
-    done(call_tool("create_document", **new, proposal=proposal))
+    check_success(call_tool("create_document", **new, proposal=proposal))
     [change] = call_tool("view_proposal", proposal=proposal).data["changes"]["documents"]
     assert change["kind"] == "added"
     assert "read_before" not in change
-    read = followed(call_tool, Answer({"next_step": change["read_after"]}))
+    read = follow_next_step(call_tool, Answer({"next_step": change["read_after"]}))
     assert read.data["title"] == "First"
 
 
 def test_rules_and_missing_requirements_are_shown(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = done(call_tool("edit_document", **SPEC))["proposal"]
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    data = done(call_tool("view_proposal", proposal=proposal))
+    proposal = check_success(call_tool("edit_document", **SPEC))["proposal"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    data = check_success(call_tool("view_proposal", proposal=proposal))
     [demand] = data["demands"]
     assert (demand["paths"], demand["approvals_needed"], demand["met"]) == (["specs/limits.md"], 1, False)
     assert {block["code"] for block in data["missing"]} >= {"NEEDS_APPROVAL"}
-    approved(workspace, proposal)
-    [review] = done(call_tool("view_proposal", proposal=proposal))["reviews"]
+    approve_proposal(workspace, proposal)
+    [review] = check_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert (review["holds"], review["author"]["token"]) == (True, "ben")
-    left = done(call_tool("view_proposal", proposal=proposal))
+    left = check_success(call_tool("view_proposal", proposal=proposal))
     assert [block["code"] for block in left["missing"]] == ["NEEDS_PERSON"]
     assert left["demands"][0]["approved_by"] == ["ben"]
-    done(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
+    check_success(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
     answer = call_tool("view_proposal", proposal=proposal)
-    [review] = done(answer)["reviews"]
+    [review] = check_success(answer)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
     assert "does not count: outdated" in str(answer.text)
 
 
 def test_open_change_request_is_shown_until_answered(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    done(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
-    data = done(call_tool("view_proposal", proposal=proposal))
+    check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
+    data = check_success(call_tool("view_proposal", proposal=proposal))
     assert data["state"] == "changes_requested"
     assert data["missing"][0]["only_clients"] is True
-    done(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    [review] = done(call_tool("view_proposal", proposal=proposal))["reviews"]
+    check_success(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    [review] = check_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert review["holds"] is False
 
 
 def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    data = done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    done(
+    check_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    data = check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    check_success(
         call_tool(
             "update_proposal", proposal=proposal, action="comment", text="Hm.", file="api.md", slug="tasks"
         )
@@ -162,21 +166,21 @@ def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
     tree = repo.git("rev-parse", f"{branch}^{{tree}}").strip()
     other = repo.git("commit-tree", tree, "-p", "main", "-m", "Rewritten").strip()
     repo.git("update-ref", f"refs/heads/{branch}", other, data["commit"])
-    view = done(call_tool("view_proposal", proposal=proposal))
+    view = check_success(call_tool("view_proposal", proposal=proposal))
     assert "was rewritten" in view["hints"][0]
     assert [thread["now"] for thread in view["comments"]] == ["here"]
     repo.git("update-ref", "-d", f"refs/heads/{branch}")
     deleted = call_tool("view_proposal", proposal=proposal)
-    assert done(deleted)["state"] == "gone"
+    assert check_success(deleted)["state"] == "gone"
     assert "was deleted" in deleted.data["hints"][0]
     assert [thread["text"] for thread in deleted.data["comments"]] == ["Hm."]
-    followed(call_tool, deleted)
+    follow_next_step(call_tool, deleted)
     assert call_tool("edit_document", **SPEC, proposal=proposal).data["state"] == "gone"
 
 
 def test_text_of_people_cannot_imitate_the_page(call_tool: CallTool) -> None:
     title = "# Nothing\n\n## Merge requirements `x` [a](b)"
-    done(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
+    check_success(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
     answer = call_tool("view_proposal", proposal=call_tool("view_proposal").data["proposals"][0]["proposal"])
     lines = str(answer.text).split("\n")
     assert lines[0].startswith("# \\# Nothing ")
@@ -187,11 +191,13 @@ def test_text_of_people_cannot_imitate_the_page(call_tool: CallTool) -> None:
 
 def test_comments_are_paged(call_tool: CallTool, proposal: str) -> None:
     for number in range(7):
-        done(call_tool("update_proposal", proposal=proposal, action="comment", text=f"Remark {number}"))
+        check_success(
+            call_tool("update_proposal", proposal=proposal, action="comment", text=f"Remark {number}")
+        )
     whole = call_tool("view_proposal", proposal=proposal)
     assert (len(whole.data["comments"]), whole.data["comments_total"]) == (5, 7)
     page = call_tool("view_proposal", proposal=proposal, comments=True, limit=4)
-    more = followed(call_tool, page)
+    more = follow_next_step(call_tool, page)
     assert [thread["text"] for answer in (page, more) for thread in answer.data["comments"]] == [
         f"Remark {number}" for number in range(7)
     ]
@@ -206,8 +212,8 @@ def test_invalid_list_arguments_return_working_example(call_tool: CallTool, wron
 
 
 def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = opened(call_tool, "Empty")
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
+    proposal = create_proposal(call_tool, "Empty")
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     view = call_tool("view_proposal", proposal=proposal)
     assert [block["code"] for block in view.data["missing"]] == ["NOTHING_PROPOSED"]
     assert view.data["next_step"].startswith("Write there, such as edit_document")
@@ -218,20 +224,22 @@ def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace
         proposal_actions.find_merge_blockers(result, proposal_reviews.preview(result)).blockers[0].code
         == "NOTHING_PROPOSED"
     )
-    followed(call_tool, view)
+    follow_next_step(call_tool, view)
     assert call_tool("view_proposal", proposal=proposal).data["missing"] == []
 
 
 def test_only_own_commits_are_listed_after_refresh_and_merge(call_tool: CallTool, repo: Repo) -> None:
-    proposal = opened(call_tool, "Mine")
-    done(call_tool("edit_document", operation="add_section", file="api.md", title="Mine", proposal=proposal))
+    proposal = create_proposal(call_tool, "Mine")
+    check_success(
+        call_tool("edit_document", operation="add_section", file="api.md", title="Mine", proposal=proposal)
+    )
     repo.commit({"other.md": "# Other\n"})
-    done(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
 
     def refreshes() -> list[bool]:
         commits = call_tool("view_proposal", proposal=proposal).data["commits"]
         return ["refresh" in commit for commit in commits]
 
     assert refreshes() == [True, False]
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert refreshes() == [True, False]

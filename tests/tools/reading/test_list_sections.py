@@ -1,4 +1,4 @@
-"""list_sections: addresses in order, a page at a time."""
+"""list_sections: addresses in order, in pages."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
         answer = call_tool(tool, **arguments)
         addresses += answer.data["sections"]
     assert len(addresses) == answer.data["count"] == 202
-    # The number replaces an address that is far too long.
+    # A number replaces an address that is too long.
     assert addresses[:2] == ["_preamble", "1"]
     section = call_tool("read_section", file_path="wide.md", section_heading="1").data
     assert (section["section"], section["heading"][:7]) == ("1", "far far")

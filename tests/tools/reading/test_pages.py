@@ -1,4 +1,4 @@
-"""Reading: lists by page and filter, views of documents, sections and tasks, and texts that are too long."""
+"""Reading: lists with pages and filters, views of documents, sections and tasks, and truncated texts."""
 
 from __future__ import annotations
 

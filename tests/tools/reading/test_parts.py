@@ -1,4 +1,4 @@
-"""Parts of long texts: one after another they are the whole, and each ends where a reader would pause."""
+"""Parts of long texts: their concatenation is the whole text, and each ends at a structural boundary."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LINES = st.lists(
 )
 
 
-def text_of(source: str) -> TextFile:
+def parse_text(source: str) -> TextFile:
     return TextFile("a.md", "0" * 40, source.encode(), TextKind.MARKDOWN)
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(20, 200))
 def test_parts_join_to_whole_text(lines: list[str], ending: str, limit: int) -> None:
-    text = text_of("".join(line + ending for line in lines))
+    text = parse_text("".join(line + ending for line in lines))
     outline = read_outline(text)
     parts: list[str] = []
     shown: list[OutlineEntry] = []
@@ -56,7 +56,7 @@ def test_parts_join_to_whole_text(lines: list[str], ending: str, limit: int) -> 
 def test_text_is_cut_at_section_start() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     tokens = count_tokens(source) * 3 // 4
-    text = text_of(source)
+    text = parse_text(source)
     part = cut_part(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.next_offset == source.index("## B")
     assert [entry.title for entry in part.complete_sections] == ["A"]

@@ -1,4 +1,4 @@
-"""read_section: exact sources, found by every name of a section."""
+"""read_section: exact sources, found by every form of a section's address."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None
 
 
 @loop_over(
-    ("wanted", "section"),
+    ("heading", "section"),
     [
         ("2-methods", "2-methods"),
         ("paper.md#2-methods", "2-methods"),
@@ -83,8 +83,8 @@ def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None
         ("TWICE", "twice"),
     ],
 )
-def test_section_is_found_by_every_name(call_tool: CallTool, wanted: str, section: str) -> None:
-    answer = read(call_tool, wanted)
+def test_section_is_found_by_every_name(call_tool: CallTool, heading: str, section: str) -> None:
+    answer = read(call_tool, heading)
     assert answer.data["section"] == section, answer.data
     assert answer.data["type"] == "section"
 
@@ -109,11 +109,11 @@ def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) ->
     assert not read(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 
-@loop_over("wanted", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
-def test_unknown_section_returns_existing_sections(call_tool: CallTool, wanted: str) -> None:
-    answer = read(call_tool, wanted)
+@loop_over("heading", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
+def test_unknown_section_returns_existing_sections(call_tool: CallTool, heading: str) -> None:
+    answer = read(call_tool, heading)
     assert answer.is_error
-    assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", wanted)
+    assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", heading)
     assert isinstance(answer.data["error"], str)
     assert not call_tool("read_section", **answer.data["example"]).is_error, answer.data
 

@@ -1,4 +1,4 @@
-"""smart_read: short texts in full, long ones as summaries, and every field true."""
+"""smart_read: short texts in full, long texts as summaries, and correct fields."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read(toolbox: Toolbox) -> CallTool:
 
 
 def follow(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
-    """Return the answer to the call that a next step names."""
+    """Return the answer to the call of a next step."""
     name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
     arguments = data["next_step"].partition(name)[2]
     return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
@@ -147,7 +147,7 @@ def test_next_step_reads_rest_of_very_long_text(read: CallTool, toolbox: Toolbox
         pieces.append(answer.data["content"])
         answer = follow(toolbox, answer.data)
     assert "".join([*pieces, answer.data["content"]]) == HUGE
-    assert pieces[0].count("## Part") == 4  # it ends before a section
+    assert pieces[0].count("## Part") == 4  # the part ends before a section
 
 
 @loop_over(

@@ -1,4 +1,4 @@
-"""A URI reads the exact text, also of moved documents; an invalid URI is refused with the nearest one."""
+"""A URI returns the exact text, also of moved documents; an invalid URI is refused with the nearest URI."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
-from tests.tools.resources.test_list import context_of
+from tests.tools.resources.test_list import create_context
 from tools.registry import Toolbox
 from tools.resources.contents import read_resource, write_uri
 from workspace.config.config import Limits
@@ -136,7 +136,7 @@ def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, rest: str) 
     ids=["one line", "lines", "blocks", "no break", "sections"],
 )
 def test_too_long_resource_is_cut(tmp_path: Path, text: str, end: str | None) -> None:
-    context = context_of(normal(tmp_path / "docs", {"long.md": text}))
+    context = create_context(normal(tmp_path / "docs", {"long.md": text}))
     source = read_resource(context, "doc:///long.md")
     assert source.is_cut
     assert text.startswith(source.text)

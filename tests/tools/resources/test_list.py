@@ -1,4 +1,4 @@
-"""The list of resources: every document once, by pages that belong to one commit."""
+"""The list of resources: every document once, in pages of the same commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workspace.workspace import Workspace
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
 
 
-def context_of(repo: Repo) -> Context:
+def create_context(repo: Repo) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
     return Toolbox(workspace, SearchIndex(workspace), None, False).context()
 
@@ -35,7 +35,7 @@ def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
 
 def test_pages_contain_each_document_once(tmp_path: Path) -> None:
     names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
-    context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
+    context = create_context(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
     paths: list[str] = []
     sizes: list[int] = []
     cursor = None
@@ -51,7 +51,9 @@ def test_pages_contain_each_document_once(tmp_path: Path) -> None:
 
 
 def test_full_last_page_has_no_cursor(tmp_path: Path) -> None:
-    context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)}))
+    context = create_context(
+        normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
+    )
     page = list_resources(context, None)
     assert len(page.resources) == PAGE_SIZE
     assert page.next_cursor is None
@@ -72,7 +74,7 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     (repo.path / "link.md").symlink_to("plain.md")
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "A link")
-    context = context_of(repo)
+    context = create_context(repo)
     page = list_resources(context, None)
     for resource in page.resources:
         source = read_resource(context, resource.uri)
@@ -96,6 +98,6 @@ def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> N
 
 
 def test_unborn_branch_lists_no_resources(tmp_path: Path) -> None:
-    page = list_resources(context_of(unborn(tmp_path / "docs")), None)
+    page = list_resources(create_context(unborn(tmp_path / "docs")), None)
     assert page.resources == ()
     assert page.next_cursor is None

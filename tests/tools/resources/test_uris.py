@@ -47,7 +47,7 @@ def test_written_uri_is_parsed_to_same_address(path: str, section: str | None, r
 def test_uri_resembles_its_address(address: tuple[str, ...], uri: str) -> None:
     assert write_uri(*address) == uri
     assert read_uri(uri, ()) == UriTarget(*address)
-    # Python hosts make an AnyUrl of each URI, and a document must be the same after that.
+    # Python hosts convert each URI to an AnyUrl, which must still refer to the same document.
     assert read_uri(str(AnyUrl(uri)), ()) == UriTarget(*address)
 
 

@@ -1,4 +1,4 @@
-"""get_doc: old ids and long chunks, as a client sees them."""
+"""get_doc: old ids and long chunks."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_chunk_read_at_old_address_may_be_overwritten(call_tool: CallTool, repo:
     assert not written.is_error
 
 
-@pytest.mark.parametrize("wanted", ["api.md#nowhere", "apis.md#tasks", "notes/plane.md"])
-def test_unknown_chunk_returns_nearest_ids(call_tool: CallTool, wanted: str) -> None:
-    answer = call_tool("get_doc", chunk_id=wanted)
+@pytest.mark.parametrize("chunk_id", ["api.md#nowhere", "apis.md#tasks", "notes/plane.md"])
+def test_unknown_chunk_returns_nearest_ids(call_tool: CallTool, chunk_id: str) -> None:
+    answer = call_tool("get_doc", chunk_id=chunk_id)
     assert answer.is_error
-    shown = f"Chunk ID '{wanted}' not found. Use search_docs to discover valid chunk IDs."
+    shown = f"Chunk ID '{chunk_id}' not found. Use search_docs to discover valid chunk IDs."
     assert answer.text == shown
     assert answer.data["nearest"]
     assert not call_tool("get_doc", **answer.data["example"]).is_error

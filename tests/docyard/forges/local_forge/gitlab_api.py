@@ -39,43 +39,43 @@ def refused(error: Refused) -> Response:
 
 
 def routes(forge: LocalForge) -> list[Route]:
-    """Return the routes of the API. Without `has_reviewers` it is an older version."""
+    """Return the routes of the API. Without `has_reviewers`, the API is an older version."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state
 
     async def list_requests(request: Request) -> Response:
         query = request.query_params
-        response = query.get("state", "all")
+        state_filter = query.get("state", "all")
         shown = [
             pull_request
             for pull_request in map(
-                state.refresh, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+                state.refresh, sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
             )
             if query.get("source_branch") in (None, pull_request.head)
             and query.get("target_branch") in (None, pull_request.target)
-            and response in ("all", _STATES.get(pull_request.state, pull_request.state))
+            and state_filter in ("all", _STATES.get(pull_request.state, pull_request.state))
         ]
-        return forge.page(request, [_merge_request(forge, one) for one in shown], PAGES)
+        return forge.page(request, [_merge_request(forge, item) for item in shown], PAGES)
 
     async def open_request(request: Request) -> Response:
         body = await request.json()
         ends = body["source_branch"], body["target_branch"]
-        one = state.open(body["title"], body.get("description", ""), *ends, forge.bot)
-        return JSONResponse(_merge_request(forge, one), 201)
+        opened = state.open(body["title"], body.get("description", ""), *ends, forge.bot)
+        return JSONResponse(_merge_request(forge, opened), 201)
 
-    async def one(request: Request) -> Response:
-        return JSONResponse(_merge_request(forge, state.one(_number(request))))
+    async def read_request(request: Request) -> Response:
+        return JSONResponse(_merge_request(forge, state.find_pull_request(_number(request))))
 
     async def edit_request(request: Request) -> Response:
         body = await request.json()
         event = {None: None, "close": "closed", "reopen": "open"}[body.get("state_event")]
-        if event is not None and state.one(_number(request)).state == event:
+        if event is not None and state.find_pull_request(_number(request)).state == event:
             raise Refused("invalid", f"state cannot transition via {body['state_event']}")
         pull_request = state.edit(_number(request), body.get("title"), body.get("description"), event)
         return JSONResponse(_merge_request(forge, pull_request))
 
     async def approvals(request: Request) -> Response:
-        pull_request = state.one(_number(request))
+        pull_request = state.find_pull_request(_number(request))
         verdicts = _current_verdicts(pull_request)
         approved = [{"user": _user(name)} for name, verdict in verdicts.items() if verdict == "approved"]
         return JSONResponse({"iid": pull_request.number, "approved": bool(approved), "approved_by": approved})
@@ -83,7 +83,7 @@ def routes(forge: LocalForge) -> list[Route]:
     async def reviewers(request: Request) -> Response:
         if not forge.has_reviewers:
             return JSONResponse({"error": "404 Not Found"}, 404)
-        pull_request = state.one(_number(request))
+        pull_request = state.find_pull_request(_number(request))
         states = {"changes_requested": "requested_changes", "commented": "reviewed"}
         shown = [
             {
@@ -96,19 +96,21 @@ def routes(forge: LocalForge) -> list[Route]:
         return forge.page(request, shown, PAGES)
 
     async def notes(request: Request) -> Response:
-        pull_request = state.one(_number(request))
+        pull_request = state.find_pull_request(_number(request))
         verdict_notes = [
-            Comment(one.id, one.author, _NOTES[one.verdict], one.time, by_system=True)
-            for one in pull_request.reviews
-            if one.verdict in _NOTES
+            Comment(review.id, review.author, _NOTES[review.verdict], review.time, by_system=True)
+            for review in pull_request.reviews
+            if review.verdict in _NOTES
         ]
         texts = [
-            Comment(one.id + 10_000, one.author, one.text, one.time)
-            for one in pull_request.reviews
-            if one.text
+            Comment(review.id + 10_000, review.author, review.text, review.time)
+            for review in pull_request.reviews
+            if review.text
         ]
-        every = sorted([*pull_request.comments, *verdict_notes, *texts], key=lambda one: (one.time, one.id))
-        return forge.page(request, [_note(one) for one in every], PAGES)
+        all_notes = sorted(
+            [*pull_request.comments, *verdict_notes, *texts], key=lambda note: (note.time, note.id)
+        )
+        return forge.page(request, [_note(note) for note in all_notes], PAGES)
 
     async def add_comment(request: Request) -> Response:
         comment = state.comment(_number(request), forge.bot, (await request.json())["body"])
@@ -117,7 +119,7 @@ def routes(forge: LocalForge) -> list[Route]:
     return [
         Route(base, list_requests, methods=["GET"]),
         Route(base, open_request, methods=["POST"]),
-        Route(f"{base}/{{number:int}}", one, methods=["GET"]),
+        Route(f"{base}/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{base}/{{number:int}}", edit_request, methods=["PUT"]),
         Route(f"{base}/{{number:int}}/approvals", approvals, methods=["GET"]),
         Route(f"{base}/{{number:int}}/reviewers", reviewers, methods=["GET"]),
@@ -139,50 +141,54 @@ def _user(username: str) -> dict[str, Any]:
     return {"id": sum(map(ord, username)), "username": username, "name": username.title(), "state": "active"}
 
 
-def _current_verdicts(found: PullRequest) -> dict[str, str]:
-    """Return the current verdict of each reviewer; GitLab stores no earlier ones."""
-    return {review.author: review.verdict for review in found.reviews}
+def _current_verdicts(pull_request: PullRequest) -> dict[str, str]:
+    """Return the current verdict of each reviewer; GitLab does not store earlier verdicts."""
+    return {review.author: review.verdict for review in pull_request.reviews}
 
 
-def _merge_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:
-    is_open, is_mergeable = one.state == "open", forge.state.mergeable(one)
+def _merge_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any]:
+    is_open, is_mergeable = pull_request.state == "open", forge.state.mergeable(pull_request)
     return {
-        "id": 2_000 + one.number,
-        "iid": one.number,
+        "id": 2_000 + pull_request.number,
+        "iid": pull_request.number,
         "project_id": 3,
         "source_project_id": 3,
         "target_project_id": 3,
-        "title": one.title,
-        "description": one.body,
-        "state": _STATES.get(one.state, one.state),
-        "web_url": forge.url_of(one),
-        "author": _user(one.author),
-        "source_branch": one.head,
-        "target_branch": one.target,
-        "sha": one.last_head,
-        "merge_commit_sha": one.merge_sha,
+        "title": pull_request.title,
+        "description": pull_request.body,
+        "state": _STATES.get(pull_request.state, pull_request.state),
+        "web_url": forge.build_url(pull_request),
+        "author": _user(pull_request.author),
+        "source_branch": pull_request.head,
+        "target_branch": pull_request.target,
+        "sha": pull_request.last_head,
+        "merge_commit_sha": pull_request.merge_sha,
         "squash_commit_sha": None,
         "draft": False,
         "has_conflicts": is_open and not is_mergeable,
         "merge_status": "can_be_merged" if is_mergeable else "cannot_be_merged",
         "detailed_merge_status": "mergeable" if is_mergeable else "conflict" if is_open else "not_open",
-        "created_at": _time(one.updated),
-        "updated_at": _time(one.updated),
-        "merged_at": _time(one.ended) if one.ended and one.state == "merged" else None,
-        "closed_at": _time(one.ended) if one.ended and one.state == "closed" else None,
+        "created_at": _time(pull_request.updated),
+        "updated_at": _time(pull_request.updated),
+        "merged_at": _time(pull_request.ended)
+        if pull_request.ended and pull_request.state == "merged"
+        else None,
+        "closed_at": _time(pull_request.ended)
+        if pull_request.ended and pull_request.state == "closed"
+        else None,
     }
 
 
-def _note(one: Comment) -> dict[str, Any]:
+def _note(comment: Comment) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "type": "DiffNote" if one.on_line else None,
-        "body": one.text,
-        "author": _user(one.author),
-        "created_at": _time(one.time),
-        "updated_at": _time(one.time),
-        "system": one.by_system,
-        "internal": one.is_internal,
-        "confidential": one.is_internal,
+        "id": comment.id,
+        "type": "DiffNote" if comment.on_line else None,
+        "body": comment.text,
+        "author": _user(comment.author),
+        "created_at": _time(comment.time),
+        "updated_at": _time(comment.time),
+        "system": comment.by_system,
+        "internal": comment.is_internal,
+        "confidential": comment.is_internal,
         "noteable_type": "MergeRequest",
     }

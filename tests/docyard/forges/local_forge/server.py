@@ -56,24 +56,24 @@ class LocalForge:
         self.url = ""
         self.git_path = "ana/teams/docs.git" if kind == "gitlab" else "ana/docs.git"
 
-    def url_of(self, one: PullRequest) -> str:
+    def build_url(self, pull_request: PullRequest) -> str:
         """Return the URL of a pull request's page."""
         path = self.git_path.removesuffix(".git")
         segment = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
-        return f"https://forge.example/{path}/{segment}/{one.number}"
+        return f"https://forge.example/{path}/{segment}/{pull_request.number}"
 
-    def page(self, request: Request, found: list[Any], size_name: str) -> Response:
-        """Return a page of a list, with links to the next one in the APIs' formats."""
+    def page(self, request: Request, items: list[Any], size_name: str) -> Response:
+        """Return a page of a list, with links to the next page in the APIs' formats."""
         query = request.query_params
         size = min(self.page_size, int(query.get(size_name, "20")))
         number = int(query.get("page", "1"))
-        headers = {"x-total-count": str(len(found)), "x-ratelimit-remaining": "4999"}
-        if number * size < len(found):
+        headers = {"x-total-count": str(len(items)), "x-ratelimit-remaining": "4999"}
+        if number * size < len(items):
             following = request.url.include_query_params(page=number + 1)
             url = f"{self.url}{request.scope['raw_path'].decode()}?{following.query}"
             headers["link"] = f'<{url}>; rel="next", <{self.url}/last>; rel="last"'
             headers["x-next-page"] = str(number + 1)
-        return JSONResponse(found[(number - 1) * size : number * size], headers=headers)
+        return JSONResponse(items[(number - 1) * size : number * size], headers=headers)
 
     def app(self) -> Any:
         """Return the application: the API with token check, faults and recorded requests."""

@@ -28,7 +28,7 @@ class Review:
 
 @dataclass
 class Comment:
-    """A comment; `by_system` is true for one of the forge itself."""
+    """A comment; `by_system` is true for comments of the forge itself."""
 
     id: int
     author: str
@@ -84,26 +84,30 @@ class ForgeState:
         return None if response is None else str(response.target)
 
     def now(self) -> datetime:
-        """Return a time later than all earlier ones."""
+        """Return a time later than all earlier times."""
         self._clock += timedelta(seconds=1)
         return self._clock
 
-    def one(self, number: int) -> PullRequest:
+    def find_pull_request(self, number: int) -> PullRequest:
         """Return a pull request with its current state. Raises Refused."""
         for pull_request in self.pull_requests:
             if pull_request.number == number:
                 return self.refresh(pull_request)
         raise Refused("missing", "Not Found")
 
-    def refresh(self, found: PullRequest) -> PullRequest:
+    def refresh(self, pull_request: PullRequest) -> PullRequest:
         """Return a pull request after updating it from its branches: a push may have merged it."""
-        if found.state == "open":
-            found.last_head = self.tip(found.head) or found.last_head
-            target = self.tip(found.target)
-            if target and found.last_head != target and self._has(target, found.last_head):
-                found.state, found.merge_sha, found.updated = "merged", target, self.now()
-                found.ended = found.updated
-        return found
+        if pull_request.state == "open":
+            pull_request.last_head = self.tip(pull_request.head) or pull_request.last_head
+            target = self.tip(pull_request.target)
+            if target and pull_request.last_head != target and self._has(target, pull_request.last_head):
+                pull_request.state, pull_request.merge_sha, pull_request.updated = (
+                    "merged",
+                    target,
+                    self.now(),
+                )
+                pull_request.ended = pull_request.updated
+        return pull_request
 
     def open(self, title: str, body: str, head: str, target: str, author: str) -> PullRequest:
         """Open a pull request. Raises Refused."""
@@ -126,7 +130,7 @@ class ForgeState:
     def edit(self, number: int, title: str | None, body: str | None, state: str | None) -> PullRequest:
         """Change a pull request. Raises Refused."""
         with self.lock:
-            pull_request = self.one(number)
+            pull_request = self.find_pull_request(number)
             if state == "open" and pull_request.state == "merged":
                 raise Refused("invalid", "state cannot be changed: it was merged")
             if state == "open" and self.tip(pull_request.head) is None:
@@ -139,14 +143,14 @@ class ForgeState:
                 pull_request.ended = pull_request.updated if state == "closed" else None
             return pull_request
 
-    def mergeable(self, found: PullRequest) -> bool:
+    def mergeable(self, pull_request: PullRequest) -> bool:
         """Return True if Git can merge both branches."""
-        return found.state == "open" and self._merged_tree(found) is not None
+        return pull_request.state == "open" and self._merged_tree(pull_request) is not None
 
     def merge(self, number: int, sha: str | None, message: str, author: str, how: str = "merge") -> str:
         """Merge with a commit of two parents, or squash. Raises Refused."""
         with self.lock:
-            pull_request = self.one(number)
+            pull_request = self.find_pull_request(number)
             if pull_request.state != "open":
                 raise Refused("closed", "Pull Request is not mergeable")
             if sha is not None and sha != pull_request.last_head:
@@ -168,25 +172,25 @@ class ForgeState:
             return commit
 
     def review(self, number: int, author: str, verdict: str, text: str = "") -> Review:
-        """Add a review, as a person does on the forge's page."""
+        """Add a review, as a user does on the forge's page."""
         with self.lock:
-            pull_request = self.one(number)
+            pull_request = self.find_pull_request(number)
             review = Review(self._id(), author, verdict, text, pull_request.last_head, self.now())
             pull_request.reviews.append(review)
             pull_request.updated = review.time
             return review
 
     def comment(self, number: int, author: str, text: str, **marks: bool) -> Comment:
-        """Add a comment, as a person does on the forge's page."""
+        """Add a comment, as a user does on the forge's page."""
         with self.lock:
-            pull_request = self.one(number)
+            pull_request = self.find_pull_request(number)
             comment = Comment(self._id(), author, text, self.now(), **marks)
             pull_request.comments.append(comment)
             pull_request.updated = comment.time
             return comment
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, as a person does on the forge's page."""
+        """Delete a branch, as a user does on the forge's page."""
         self._git("update-ref", "-d", f"refs/heads/{branch}")
 
     def _id(self) -> int:
@@ -197,11 +201,11 @@ class ForgeState:
         repo = pygit2.Repository(str(self.bare))
         return tip == commit or repo.descendant_of(pygit2.Oid(hex=tip), pygit2.Oid(hex=commit))
 
-    def _merged_tree(self, found: PullRequest) -> str | None:
-        target = self.tip(found.target)
+    def _merged_tree(self, pull_request: PullRequest) -> str | None:
+        target = self.tip(pull_request.target)
         if target is None:
             return None
-        ends = target, found.last_head
+        ends = target, pull_request.last_head
         if ends not in self._trees:
             completed = self._run("merge-tree", "--write-tree", *ends)
             self._trees[ends] = completed.stdout.split("\n", 1)[0] if completed.returncode == 0 else None

@@ -92,7 +92,7 @@ class Pages:
 
     def form(self, url: str) -> dict[str, str]:
         """Return the fields of the form on a page, as a browser sends them."""
-        return fields(self.get(url))
+        return parse_fields(self.get(url))
 
     def post(self, url: str, sent: dict[str, str], status: int = 303) -> str:
         """Send a form; return the page, or the target of a redirect."""
@@ -101,7 +101,7 @@ class Pages:
         return answer.headers["location"] if status == 303 else answer.text
 
 
-def fields(page: str) -> dict[str, str]:
+def parse_fields(page: str) -> dict[str, str]:
     """Return the fields of the edit form on a page."""
     form = page[page.index('<form method="post" action="/edit') :]
     form_fields = {

@@ -20,9 +20,9 @@ SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages without diagrams and formulas."""
-    with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as found:
-        found.repo.commit({"flow.md": FLOW})
-        yield found
+    with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as new_pages:
+        new_pages.repo.commit({"flow.md": FLOW})
+        yield new_pages
 
 
 @pytest.fixture(scope="module")

@@ -23,16 +23,16 @@ from workspace.writing.plan import Mode
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return shared pages for tests that only read."""
-    with serve_documents(tmp_path_factory.mktemp("read") / "repo") as found:
-        found.site.index().links.follow(found.workspace.snapshot())
-        yield found
+    with serve_documents(tmp_path_factory.mktemp("read") / "repo") as new_pages:
+        new_pages.site.index().links.follow(new_pages.workspace.snapshot())
+        yield new_pages
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Pages]:
     """Return pages that a test may change."""
-    with serve_documents(tmp_path / "repo") as found:
-        yield found
+    with serve_documents(tmp_path / "repo") as new_pages:
+        yield new_pages
 
 
 class _Shape(HTMLParser):
@@ -225,8 +225,8 @@ def test_document_over_the_limit_has_an_explanation(own: Pages) -> None:
 
 
 def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
-    with serve_documents(tmp_path / "repo", read_only=True) as found:
-        assert "/edit/" not in found.get("/doc/specs/api.md")
+    with serve_documents(tmp_path / "repo", read_only=True) as new_pages:
+        assert "/edit/" not in new_pages.get("/doc/specs/api.md")
 
 
 def test_raw_file_is_sent_unchanged(pages: Pages) -> None:

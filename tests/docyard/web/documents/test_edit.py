@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.documents.scene import Pages, fields, serve_documents
+from tests.docyard.web.documents.scene import Pages, parse_fields, serve_documents
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -19,44 +19,44 @@ LIMITS = "/edit/specs/api.md?section=rate-limits"
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[Pages]:
-    with serve_documents(tmp_path / "repo") as found:
-        yield found
+    with serve_documents(tmp_path / "repo") as new_pages:
+        yield new_pages
 
 
-def text_at(pages: Pages, ref: str, path: str) -> bytes:
+def read_text_at(pages: Pages, ref: str, path: str) -> bytes:
     """Return the bytes of a document at a ref."""
     return pages.workspace.at(ref).read(path)
 
 
-def proposal_of(location: str) -> str:
+def parse_proposal_id(location: str) -> str:
     """Return the proposal id of a redirect."""
     assert location.startswith("/proposals/")
     return location.removeprefix("/proposals/")
 
 
 def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
-    before = text_at(pages, "main", "specs/api.md")
+    before = read_text_at(pages, "main", "specs/api.md")
     form = pages.form(LIMITS)
     assert form["text"] == "Sixty in a minute."
     sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
-    id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
+    id = parse_proposal_id(pages.post(LIMITS, {**sent, "act": "propose"}))
     proposal = pages.workspace.proposal_actions().find(id)
     assert (proposal.content.title, proposal.state) == ("Allow more", ProposalState.OPEN)
     assert proposal.content.description.startswith("They asked for it.")
-    assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
-    assert text_at(pages, "main", "specs/api.md") == before
+    assert read_text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
+    assert read_text_at(pages, "main", "specs/api.md") == before
 
 
 def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, sent))
+    id = parse_proposal_id(pages.post(LIMITS, sent))
     assert pages.workspace.proposal_actions().find(id).state is ProposalState.DRAFT
     assert f'<option value="{id}"' in pages.get(LIMITS)
     more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
     form = pages.form(more)
     assert form["proposal"] == id
-    assert proposal_of(pages.post(more, {**form, "text": "Three of them.", "act": "draft"})) == id
-    text = text_at(pages, id, "specs/api.md")
+    assert parse_proposal_id(pages.post(more, {**form, "text": "Three of them.", "act": "draft"})) == id
+    text = read_text_at(pages, id, "specs/api.md")
     assert b"Ninety." in text
     assert b"Three of them." in text
     pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
@@ -69,15 +69,15 @@ def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
     assert other.id not in pages.get(LIMITS)
     form = pages.form(f"{LIMITS}&proposal={other.id}")
     assert form["proposal"] == other.id
-    assert proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "act": "draft"})) == other.id
+    assert parse_proposal_id(pages.post(LIMITS, {**form, "text": "Ninety.", "act": "draft"})) == other.id
 
 
 def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
     first = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, first))
+    id = parse_proposal_id(pages.post(LIMITS, first))
     other = "/edit/specs/api.md?section=endpoints"
     pages.post(other, {**pages.form(other), "text": "Three.", "proposal": id, "act": "draft"})
-    assert b"Three." in text_at(pages, id, "specs/api.md")
+    assert b"Three." in read_text_at(pages, id, "specs/api.md")
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,11 @@ def test_edit_changes_only_the_edited_bytes(
     pages: Pages, url: str, old: str, new: str, was: bytes, now: bytes
 ) -> None:
     form = pages.form(url)
-    id = proposal_of(pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"}))
+    id = parse_proposal_id(
+        pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"})
+    )
     path = "odd/a b#c?.md" if "odd" in url else url.split("/edit/")[1].split("?")[0]
-    assert text_at(pages, id, path) == text_at(pages, "main", path).replace(was, now, 1)
+    assert read_text_at(pages, id, path) == read_text_at(pages, "main", path).replace(was, now, 1)
 
 
 def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
@@ -116,14 +118,14 @@ def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None
     pages.post(LIMITS, sent)
     page = pages.post(LIMITS, {**sent, "text": "A hundred."}, 409)
     assert "already sent" in page
-    assert fields(page)["text"] == "A hundred."
-    pages.post(LIMITS, {**fields(page), "act": "draft"})
+    assert parse_fields(page)["text"] == "A hundred."
+    pages.post(LIMITS, {**parse_fields(page), "act": "draft"})
     assert len(pages.workspace.proposal_actions().list_all()) == 2
 
 
 def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     form = pages.form(LIMITS)
-    changed = pages.workspace.read_only or text_at(pages, "main", "specs/api.md").replace(
+    changed = pages.workspace.read_only or read_text_at(pages, "main", "specs/api.md").replace(
         b"Sixty", b"Seventy"
     )
     assert isinstance(changed, bytes)
@@ -132,23 +134,23 @@ def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
     for text in ("Sixty in a minute.", "Seventy in a minute.", "Ninety in a minute.", "Allow &lt;more&gt;"):
         assert text in page
     assert not pages.workspace.proposal_actions().list_all()
-    again = fields(page)
+    again = parse_fields(page)
     assert again["base"] == pages.repo.head()
-    id = proposal_of(pages.post(LIMITS, again))
-    assert b"Ninety in a minute." in text_at(pages, id, "specs/api.md")
+    id = parse_proposal_id(pages.post(LIMITS, again))
+    assert b"Ninety in a minute." in read_text_at(pages, id, "specs/api.md")
 
 
 def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
     form = pages.form(LIMITS)
-    changed = text_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
+    changed = read_text_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
     pages.repo.commit({"specs/api.md": changed})
-    id = proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "title": "Allow more"}))
-    assert text_at(pages, id, "specs/api.md") == changed.replace(b"Sixty in a minute", b"Ninety")
+    id = parse_proposal_id(pages.post(LIMITS, {**form, "text": "Ninety.", "title": "Allow more"}))
+    assert read_text_at(pages, id, "specs/api.md") == changed.replace(b"Sixty in a minute", b"Ninety")
 
 
 def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
     form = pages.form(LIMITS)
-    text = text_at(pages, "main", "specs/api.md")
+    text = read_text_at(pages, "main", "specs/api.md")
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
     page = pages.post(LIMITS, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
     assert "Ninety, however." in page
@@ -185,7 +187,7 @@ def test_invalid_edit_is_reported_and_creates_nothing(
 
 def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, sent))
+    id = parse_proposal_id(pages.post(LIMITS, sent))
     proposal_actions = pages.workspace.proposal_actions()
     form = pages.form(f"{LIMITS}&proposal={id}")
     from docyard.caller import Caller
@@ -202,7 +204,7 @@ def test_preview_shows_the_text_and_preserves_the_form(pages: Pages) -> None:
     page = pages.post(LIMITS, {**sent, "act": "preview"}, 200)
     assert "<strong>Ninety</strong>" in page
     assert "<script>alert" not in page
-    preserved = fields(page)
+    preserved = parse_fields(page)
     assert (preserved["title"], preserved["base"], preserved["key"]) == ("So far", sent["base"], sent["key"])
     assert not pages.workspace.proposal_actions().list_all()
 
@@ -234,21 +236,25 @@ def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
     assert pages.form(url)["text"] == "b"
     form = pages.form(url)
     # A new section above makes it the third; the form still edits the section that it opened.
-    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    text = read_text_at(pages, "main", "specs/twice.md").replace(
+        b"## Same", b"## New {#same}\n\nn\n\n## Same"
+    )
     pages.repo.commit({"specs/twice.md": text})
-    id = proposal_of(pages.post(url, {**form, "text": "c", "title": "Say c"}))
-    assert text_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
+    id = parse_proposal_id(pages.post(url, {**form, "text": "c", "title": "Say c"}))
+    assert read_text_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
 
 
 def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
     form = pages.form(url)
-    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    text = read_text_at(pages, "main", "specs/twice.md").replace(
+        b"## Same", b"## New {#same}\n\nn\n\n## Same"
+    )
     pages.repo.commit({"specs/twice.md": text.replace(b"\n\nb\n", b"\n\nchanged\n")})
     page = pages.post(url, {**form, "text": "c", "title": "Say c"}, 409)
     assert "Current text" not in page
-    assert fields(page)["base"] == form["base"]
-    assert fields(page)["text"] == "c"
+    assert parse_fields(page)["base"] == form["base"]
+    assert parse_fields(page)["text"] == "c"
 
 
 def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:

@@ -16,22 +16,22 @@ COUNT = 34
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with a document that has more changes than one page of history shows."""
-    with serve_documents(tmp_path_factory.mktemp("past") / "repo") as found:
+    with serve_documents(tmp_path_factory.mktemp("past") / "repo") as new_pages:
         for number in range(COUNT):
-            found.repo.commit(
+            new_pages.repo.commit(
                 {"count.md": f"# Count\n\n## A\n\n{number}\n\n## B\n\nsame\n"}, f"Count {number}"
             )
-        found.repo.commit(
+        new_pages.repo.commit(
             {"specs/api.md": API.replace("Sixty", "Ninety <b>")},
             "Allow <more>\n\nThey asked.\n\nSigned-off-by: Bo <bo@example.org>\n"
             "Docyard-Tool: edit_document\nDocyard-Client: a-client\nDocyard-Proposal: zzzzzzzz",
         )
-        found.repo.git("rm", "-q", "notes.txt", "specs/twice.md")
-        found.repo.commit({}, "Remove one")
-        yield found
+        new_pages.repo.git("rm", "-q", "notes.txt", "specs/twice.md")
+        new_pages.repo.commit({}, "Remove one")
+        yield new_pages
 
 
-def subjects(page: str) -> list[str]:
+def find_subjects(page: str) -> list[str]:
     """Return the subjects on a page of history."""
     return re.findall(r'<p class="subject"><a href="/commit/[0-9a-f]{40}">(.*?)</a>', page)
 
@@ -40,7 +40,7 @@ def test_pages_of_history_list_every_commit(pages: Pages) -> None:
     url, all_subjects = "/history/count.md", []
     while True:
         page = pages.get(url)
-        all_subjects += subjects(page)
+        all_subjects += find_subjects(page)
         older = re.search(r'rel="next" href="([^"]*)"', page)
         if older is None:
             break
@@ -53,7 +53,7 @@ def test_next_page_of_history_starts_at_the_same_commit(pages: Pages) -> None:
     assert older is not None
     assert "ref=HEAD~3" in older[1]
     assert "at=" in older[1]
-    assert subjects(pages.get(older[1].replace("&amp;", "&")))[0]
+    assert find_subjects(pages.get(older[1].replace("&amp;", "&")))[0]
 
 
 @loop_over("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
@@ -67,13 +67,13 @@ def test_history_position_must_be_a_commit(pages: Pages) -> None:
 
 
 def test_section_history_lists_only_its_commits(pages: Pages) -> None:
-    assert subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
-    assert len(subjects(pages.get("/history/count.md?section=a"))) == 30
+    assert find_subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
+    assert len(find_subjects(pages.get("/history/count.md?section=a"))) == 30
 
 
 def test_deleted_document_has_a_history(pages: Pages) -> None:
     page = pages.get("/history/specs/twice.md")
-    assert subjects(page) == ["Remove one", "First"]
+    assert find_subjects(page) == ["Remove one", "First"]
     before = re.search(r'class="then" href="([^"]*)">as it was before', page)
     assert before is not None
     assert "Twice" in pages.get(before[1].replace("&amp;", "&"))

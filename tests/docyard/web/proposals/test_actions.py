@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.workspace.proposals.actions.scene import AGENT, RULE
 from workspace.proposals.proposal import ProposalState
 
@@ -17,34 +17,34 @@ QUOTE = "Introduction."
 
 @pytest.fixture
 def open_pages(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+    return create_pages(tmp_path)
 
 
 @pytest.fixture
 def governed(tmp_path: Path) -> Pages:
     """Return pages of a scene in which `specs/` changes only by approved proposals."""
-    return pages(tmp_path, RULE)
+    return create_pages(tmp_path, RULE)
 
 
 def test_draft_is_submitted_approved_and_merged(governed: Pages) -> None:
     scene = governed.scene
     proposal = scene.open("Say more of calls")
     scene.append(proposal.id, "One.", "specs/api.md", "calls")
-    assert "is a draft" in text_of(governed.show(proposal))
+    assert "is a draft" in extract_text(governed.show(proposal))
     governed.submit(proposal, "submit")
-    shown = text_of(governed.show(proposal))
+    shown = extract_text(governed.show(proposal))
     assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in shown
     tip = governed.reload(proposal).tip or ""
-    assert "may not be merged" in text_of(governed.submit_refused(proposal, "merge", 409, commit=tip))
+    assert "may not be merged" in extract_text(governed.submit_refused(proposal, "merge", 409, commit=tip))
     there = governed.submit(proposal, "approve", commit=tip, text="Good.")
     assert there.startswith(f"/proposals/{proposal.id}#said-")
     assert f'id="{there.partition("#")[2]}"' in governed.show(proposal)
-    assert "Ready to merge" in text_of(governed.show(proposal))
+    assert "Ready to merge" in extract_text(governed.show(proposal))
     governed.submit(proposal, "merge", commit=tip)
     merged = governed.reload(proposal)
     assert merged.state is ProposalState.MERGED
     assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
-    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", text_of(governed.show(proposal)))
+    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", extract_text(governed.show(proposal)))
     assert governed.written == 4
 
 
@@ -83,7 +83,7 @@ def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
     keys = {act: f"{number:032x}" for number, act in enumerate(("submit", "close", "reopen"))}
     open_pages.submit(proposal, "submit", key=keys["submit"])
     open_pages.submit(proposal, "request-changes", text="Say who.")
-    open_pages.scene.append(proposal.id, "You.")  # which does not answer the request until it is submitted
+    open_pages.scene.append(proposal.id, "You.")  # does not answer the request before the submission
     open_pages.submit(proposal, "submit", key=keys["submit"])
     assert open_pages.reload(proposal).state is ProposalState.CHANGES_REQUESTED
     open_pages.submit(proposal, "close", key=keys["close"])
@@ -100,7 +100,7 @@ def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
     key = "00112233" * 4
     open_pages.submit(proposal, "comment", key=key, text="First.")
     html = open_pages.submit_refused(proposal, "comment", 409, key=key, text="Second, after going back.")
-    assert "was already sent" in text_of(html)
+    assert "was already sent" in extract_text(html)
     assert "Second, after going back." in html
     assert len(open_pages.reload(proposal).content.threads) == 1
 
@@ -118,7 +118,7 @@ def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
     answer = open_pages.submit(proposal, "comment", text="Because.", reply_to=comment_id)
     shown = open_pages.show(proposal)
     assert f'id="{answer.partition("#")[2]}"' in shown
-    assert "On guide.md#use Use it. Bea" in text_of(shown)
+    assert "On guide.md#use Use it. Bea" in extract_text(shown)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_invalid_comment_is_preserved_in_the_form(
 ) -> None:
     proposal = open_pages.scene.proposed()
     html = open_pages.submit_refused(proposal, "comment", 400, **fields)
-    assert message in text_of(html)
+    assert message in extract_text(html)
     assert f">\n{fields['text']}</textarea>" in html
     assert 'name="reply_to" value="0000000000000000"' in html if "reply_to" in fields else True
 
@@ -146,7 +146,7 @@ def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
     proposal = open_pages.scene.proposed()
     open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
     html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="My verdict")
-    shown = text_of(html)
+    shown = extract_text(html)
     assert "New changes" in shown
     assert "Unseen words." in shown
     assert "My verdict" in html
@@ -165,37 +165,37 @@ def test_approval_without_a_person_is_refused(governed: Pages) -> None:
     proposal = governed.scene.proposed(file="specs/api.md", slug="calls")
     governed.as_person = None
     html = governed.submit_refused(proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me")
-    assert "Sign in with your token" in text_of(html)
+    assert "Sign in with your token" in extract_text(html)
     assert f"/login?after=/proposals/{proposal.id}#[approve]" in unquote(html)
     assert "Fine by me" in html
     assert "docyard proposals approve" not in html
     assert "/login?" in governed.show(proposal)
     governed.scene.approve(proposal)
     html = governed.submit_refused(proposal, "merge", 403, commit=proposal.tip or "")
-    assert "Sign in with your token" in text_of(html)
-    assert "the merge needs a person's token" in text_of(governed.show(proposal))
+    assert "Sign in with your token" in extract_text(html)
+    assert "the merge needs a person's token" in extract_text(governed.show(proposal))
 
 
 def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
     proposal = open_pages.scene.proposal_actions.open("Mine", "", open_pages.scene.person())
     open_pages.scene.append(proposal.id, "One.")
-    assert "This is your own proposal" in text_of(open_pages.show(proposal))
+    assert "This is your own proposal" in extract_text(open_pages.show(proposal))
     html = open_pages.submit_refused(proposal, "approve", 403, text="I like it.")
-    assert "The author of a proposal cannot approve it" in text_of(html)
+    assert "The author of a proposal cannot approve it" in extract_text(html)
     assert f'action="/proposals/{proposal.id}/comment"' in html
-    assert "Send it as a comment" in text_of(html)
+    assert "Send it as a comment" in extract_text(html)
 
 
 def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
     proposal = open_pages.scene.proposed()
     open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
     shown = open_pages.show(proposal)
-    assert "Bea requested changes" in text_of(shown)
+    assert "Bea requested changes" in extract_text(shown)
     assert "<strong>who</strong>" in shown
-    assert "bea requested changes, which are not made yet" in text_of(shown)
+    assert "bea requested changes, which are not made yet" in extract_text(shown)
     open_pages.scene.append(proposal.id, "You.")
     open_pages.scene.proposal_actions.submit(proposal.id, AGENT)
-    assert "answered" in text_of(open_pages.show(proposal))
+    assert "answered" in extract_text(open_pages.show(proposal))
     open_pages.submit(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED
 
@@ -203,10 +203,10 @@ def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
 def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
     proposal = open_pages.scene.proposed()
     open_pages.submit(proposal, "close", text="Not now.")
-    shown = text_of(open_pages.show(proposal))
+    shown = extract_text(open_pages.show(proposal))
     assert "closed this" in shown
     assert "Not now." in shown
-    assert "was closed" in text_of(open_pages.submit_refused(proposal, "approve", 409))
+    assert "was closed" in extract_text(open_pages.submit_refused(proposal, "approve", 409))
     open_pages.submit(proposal, "reopen")
     assert open_pages.reload(proposal).is_open
 
@@ -216,7 +216,7 @@ def test_title_and_description_are_edited(open_pages: Pages) -> None:
     open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
     shown = open_pages.show(proposal)
     assert "<h1>A better title</h1>" in shown
-    assert "one two" in text_of(shown)
+    assert "one two" in extract_text(shown)
     html = open_pages.submit_refused(proposal, "edit", 400, title=" ", description="Kept words")
     assert "Kept words" in html
 
@@ -224,10 +224,10 @@ def test_title_and_description_are_edited(open_pages: Pages) -> None:
 def test_refresh_merges_the_target(open_pages: Pages) -> None:
     proposal = open_pages.scene.proposed()
     open_pages.scene.write("Meanwhile.")
-    assert "main has 1 newer commit" in text_of(open_pages.show(proposal))
+    assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
     open_pages.submit(proposal, "refresh")
-    assert "merged its target at" in text_of(open_pages.show(proposal))
-    assert "newer commit" not in text_of(open_pages.show(proposal))
+    assert "merged its target at" in extract_text(open_pages.show(proposal))
+    assert "newer commit" not in extract_text(open_pages.show(proposal))
 
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
@@ -254,7 +254,7 @@ def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
     scene.repo.git(
         "update-ref", f"refs/heads/{proposal.content.branch}", scene.proposal_actions.find(other.id).tip or ""
     )
-    shown = text_of(open_pages.show(proposal))
+    shown = extract_text(open_pages.show(proposal))
     assert "Its branch was rewritten" in shown
     assert "· void, since" in shown
     assert "its text has changed since" in shown
@@ -264,7 +264,7 @@ def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
     proposal = open_pages.scene.proposed()
     assert open_pages.post(proposal, "explode").status_code == 404
     for part in ("", "/changes", "/conflicts"):
-        assert "No proposal" in text_of(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
+        assert "No proposal" in extract_text(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
     response = open_pages.client.post(f"/proposals/{proposal.id}/merge", data={"csrf": "other"})
     assert response.status_code == 403
     assert open_pages.reload(proposal).is_open
@@ -275,7 +275,7 @@ def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
 
 
 def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
-    writer = pages(tmp_path)
+    writer = create_pages(tmp_path)
     proposal = writer.scene.proposed()
     reader = Pages(writer.scene, read_only=True)
     for part in ("", "changes", "conflicts"):

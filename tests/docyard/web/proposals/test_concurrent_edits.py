@@ -1,4 +1,4 @@
-"""Changes by others during a form's request: nothing is lost, and a writer sees their own change."""
+"""Changes by others during a form's request: no change is lost, and writers see their own changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from docyard.web import site
 from tests.call_hooks import run_after_call
-from tests.docyard.web.proposals.pages import Pages, pages
+from tests.docyard.web.proposals.pages import Pages, create_pages
 from workspace.proposals.actions import discuss
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.proposals.events import ReviewDecision
@@ -18,7 +18,7 @@ from workspace.workspace import Workspace
 
 @pytest.fixture
 def open_pages(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+    return create_pages(tmp_path)
 
 
 def test_concurrent_description_is_not_overwritten(

@@ -1,4 +1,4 @@
-"""Conflicts on the page: decided for a side, with another text, too late, and by two users."""
+"""Conflicts on the page: resolved with a side, with a new text, too late, and by two users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.workspace.proposals.actions.scene import GUIDE
 from workspace.proposals.proposal import Proposal
 
@@ -19,7 +19,7 @@ Form = dict[str, str]
 
 @pytest.fixture
 def some(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+    return create_pages(tmp_path)
 
 
 def create_conflict(some: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
@@ -44,16 +44,16 @@ def commit_to(some: Pages, branch: str, text: str | None, path: str = "guide.md"
     repo.git("switch", "-q", "main")
 
 
-def form(some: Pages, one: Proposal) -> tuple[Form, list[str]]:
+def form(some: Pages, proposal: Proposal) -> tuple[Form, list[str]]:
     """Return the hidden fields of the form, and the ids of its conflicts."""
-    html = some.show(one, "conflicts")
+    html = some.show(proposal, "conflicts")
     part = html.partition('class="conflicts"')[2]
     return dict(_FIELDS.findall(part)), _CONFLICT.findall(part)
 
 
-def send(some: Pages, one: Proposal, fields: Form) -> tuple[int, str]:
+def send(some: Pages, proposal: Proposal, fields: Form) -> tuple[int, str]:
     form = dict(fields)
-    response = some.post(one, "resolve", key=form.pop("key"), **form)
+    response = some.post(proposal, "resolve", key=form.pop("key"), **form)
     return response.status_code, response.text
 
 
@@ -71,13 +71,13 @@ def test_resolution_is_written_to_the_proposal(
     some: Pages, choice: str, content: str, becomes: str | None
 ) -> None:
     proposal = create_conflict(some)
-    assert "Resolve 1 conflict" in text_of(some.show(proposal))
+    assert "Resolve 1 conflict" in extract_text(some.show(proposal))
     fields, [id] = form(some, proposal)
     status, _ = send(some, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
     text = some.scene.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{becomes}\n\n## Use" in text if becomes else "Run" not in text
-    assert "There are no conflicts" in text_of(some.show(proposal, "conflicts"))
+    assert "There are no conflicts" in extract_text(some.show(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
     tip = some.reload(proposal).tip
     assert send(some, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
@@ -91,7 +91,7 @@ def test_conflicts_page_has_its_version(some: Pages) -> None:
 
 def test_both_versions_are_shown(some: Pages) -> None:
     html = some.show(create_conflict(some), "conflicts")
-    shown = text_of(html)
+    shown = extract_text(html)
     assert "install Text" in shown
     assert "<del>it</del><ins>ours</ins>" in html
     assert "<del>it</del><ins>theirs</ins>" in html
@@ -107,7 +107,7 @@ def test_second_resolution_is_refused_and_preserved(some: Pages) -> None:
     some.as_person = "carl"
     status, html = send(some, proposal, other | {f"choice-{id}": "content", f"content-{id}": "Carl's words."})
     assert status == 409
-    shown = text_of(html)
+    shown = extract_text(html)
     assert "so nothing was merged" in shown
     assert "Bea merged main into it" in shown
     assert "Carl's words." in shown
@@ -117,7 +117,7 @@ def test_second_resolution_is_refused_and_preserved(some: Pages) -> None:
 def test_read_only_conflicts_page_has_no_form(some: Pages) -> None:
     proposal = create_conflict(some)
     html = Pages(some.scene, read_only=True).show(proposal, "conflicts")
-    assert re.search(r"ours.*theirs", text_of(html))
+    assert re.search(r"ours.*theirs", extract_text(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
 
@@ -142,7 +142,7 @@ def test_changed_text_discards_the_choice(some: Pages) -> None:
     commit_to(some, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
     status, html = send(some, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
     assert status == 409
-    assert "The texts have changed since you chose" in text_of(html)
+    assert "The texts have changed since you chose" in extract_text(html)
     assert ">\nMy words.</textarea>" in html
     assert "checked" not in html
 
@@ -157,7 +157,7 @@ def test_incomplete_decisions_merge_nothing(some: Pages) -> None:
     assert len(ids) == 2
     status, html = send(some, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
-    assert "1 conflict is not decided yet" in text_of(html)
+    assert "1 conflict is not decided yet" in extract_text(html)
     assert re.search(r'value="theirs"\s+checked', html)
     assert send(some, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
@@ -168,7 +168,7 @@ def test_invalid_text_is_refused(some: Pages) -> None:
     content = "## A heading\n\nWords."
     status, html = send(some, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content})
     assert status == 400
-    assert "must not have headings" in text_of(html)
+    assert "must not have headings" in extract_text(html)
     assert f">\n{content}</textarea>" in html
 
 
@@ -177,7 +177,7 @@ def test_document_removed_on_one_side_is_resolved(some: Pages, choice: str) -> N
     proposal = some.scene.open("Drop the guide")
     commit_to(some, proposal.content.branch, None)
     commit_to(some, "main", GUIDE.replace("Run it.", "Run theirs."))
-    shown = text_of(some.show(proposal, "conflicts"))
+    shown = extract_text(some.show(proposal, "conflicts"))
     assert "The whole file" in shown
     assert "This side does not have it" in shown
     fields, [id] = form(some, proposal)
@@ -205,7 +205,7 @@ def test_metadata_and_task_conflicts_are_resolved(
     proposal = some.scene.open("Change it")
     commit_to(some, proposal.content.branch, text(ours), "notes.md")
     commit_to(some, "main", text(theirs), "notes.md")
-    assert kind in text_of(some.show(proposal, "conflicts"))
+    assert kind in extract_text(some.show(proposal, "conflicts"))
     fields, [id, *_] = form(some, proposal)
     assert send(some, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
@@ -219,7 +219,7 @@ def test_binary_conflict_has_no_text_field(some: Pages) -> None:
     repo.git("switch", "-q", "main")
     repo.commit({"logo.png": b"\x89PNG\0theirs"})
     html = some.show(proposal, "conflicts")
-    assert "bytes of binary data" in text_of(html)
+    assert "bytes of binary data" in extract_text(html)
     assert '<textarea name="content-' not in html
     fields, [id] = form(some, proposal)
     assert send(some, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
@@ -254,4 +254,4 @@ def test_refused_decision_preserves_the_text(some: Pages, ended: bool) -> None:
     status, html = send(some, proposal, chosen)
     assert status == 409
     assert "Run both, as I wrote." in html
-    assert ("was closed" if ended else "was already sent") in text_of(html)
+    assert ("was closed" if ended else "was already sent") in extract_text(html)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.web.proposals import conversation, list
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.scene import AGENT, GUIDE
 from workspace.proposals.proposal import Proposal
@@ -20,7 +20,7 @@ EVIL = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with more proposals in each state than a page of the list shows; pages are short."""
-    site = pages(tmp_path_factory.mktemp("many"))
+    site = create_pages(tmp_path_factory.mktemp("many"))
     scene = site.scene
     for number in range(PAGE + 2):
         scene.open(f"Number {number}")
@@ -53,24 +53,24 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
 def test_list_is_filtered_and_paged(many: Pages, query: str, message: str, count: int) -> None:
     html = many.get(f"/proposals{query}")
     if query != "?state=merged":
-        assert message in text_of(html)
+        assert message in extract_text(html)
     assert html.count('class="entry-title"') == count
 
 
 def test_list_entry_shows_state_comments_and_approvals(many: Pages) -> None:
-    shown = text_of(many.get("/proposals"))
+    shown = extract_text(many.get("/proposals"))
     assert "Approved Ada via an agent" in shown
     assert "1 document 1 comment approved by Bea" in shown
 
 
 def test_empty_list_has_a_message(tmp_path: Path) -> None:
-    assert "There is no proposal yet" in text_of(pages(tmp_path).get("/proposals"))
+    assert "There is no proposal yet" in extract_text(create_pages(tmp_path).get("/proposals"))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     """Return a proposal in which each text of a user is markup."""
-    site = pages(tmp_path_factory.mktemp("hostile"))
+    site = create_pages(tmp_path_factory.mktemp("hostile"))
     scene = site.scene
     proposal = scene.proposal_actions.open(EVIL, f"{EVIL}\n\n[x](javascript:alert(1))", AGENT, submit=True)
     scene.repo.git("switch", "-q", proposal.content.branch)
@@ -110,7 +110,7 @@ def test_hostile_text_is_escaped_in_list_and_refusals(hostile: tuple[Pages, Prop
 
 
 def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     scene = site.scene
     proposal = scene.proposed()
     scene.proposal_actions.comment(
@@ -120,12 +120,12 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     scene.proposal_actions.comment(proposal.id, scene.person(), "On another.", file="notes.md")
     scene.proposal_actions.comment(proposal.id, scene.person(), "On all.")
     for view in ("side", "inline"):
-        shown = text_of(site.show(proposal, f"changes?view={view}"))
+        shown = extract_text(site.show(proposal, f"changes?view={view}"))
         assert "On the section." in shown
         assert "On the document." in shown
         assert "2 comments elsewhere" in shown
         assert "On another." not in shown
-    talk = text_of(site.show(proposal))
+    talk = extract_text(site.show(proposal))
     for words in ("On the section.", "On the document.", "On another.", "On all."):
         assert words in talk
     assert "On notes.md Bea" in talk
@@ -139,15 +139,15 @@ def test_any_query_of_changes_renders(many: Pages, query: str) -> None:
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "PAGE", PAGE)
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     proposal = site.scene.proposed()
     for number in range(10):
         site.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
-    last = text_of(site.show(proposal))
+    last = extract_text(site.show(proposal))
     assert "3 earlier entries" in last
     assert "Word 9." in last
     assert "Word 1." not in last
-    first = text_of(site.get(f"/proposals/{proposal.id}?from=0"))
+    first = extract_text(site.get(f"/proposals/{proposal.id}?from=0"))
     assert "Word 1." in first
     assert "Later entries" in first
     for odd in ("-1", "x", "999999", "9" * 40):
@@ -155,17 +155,17 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     page = site.show(site.scene.proposed("A very new text."))
     assert page.index("new text") < page.index('id="talk"')
     assert "/changes" in page
 
 
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     proposal = site.scene.proposed("One. See [it](missing.md).")
     other = site.scene.proposed("Other.")
-    shown = text_of(site.show(proposal))
+    shown = extract_text(site.show(proposal))
     assert "Overlaps" in shown
     assert f"/proposals/{other.id}" in site.show(proposal)
     assert "Links: 1 problem" in shown

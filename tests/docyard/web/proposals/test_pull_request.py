@@ -12,7 +12,7 @@ from docyard.forges.pull_request_report import build_announcer
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.page_server import CSRF
-from tests.docyard.web.proposals.pages import Pages, check_html, text_of
+from tests.docyard.web.proposals.pages import Pages, check_html, extract_text
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
 
@@ -37,9 +37,9 @@ def test_submission_shows_pull_request_or_error(here: ForgeScene, forge_pages: P
     here.append(proposal.id, "More.", here.page())
     here.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
     refused = forge_pages.submit_refused(proposal, "submit", 502)
-    assert "It was submitted, but its pull request was not opened" in text_of(refused)
-    assert "DOCYARD_FORGE_TOKEN" in text_of(refused)
-    assert "Submit it again" in text_of(refused)
+    assert "It was submitted, but its pull request was not opened" in extract_text(refused)
+    assert "DOCYARD_FORGE_TOKEN" in extract_text(refused)
+    assert "Submit it again" in extract_text(refused)
     assert PASSWORD not in refused
     assert "<b>is bad" not in refused
     assert forge_pages.reload(proposal).state is ProposalState.OPEN
@@ -51,8 +51,8 @@ def test_submission_shows_pull_request_or_error(here: ForgeScene, forge_pages: P
         if pull_request.head == proposal.content.branch
     ]
     shown = forge_pages.show(proposal)
-    assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
-    assert "Opened as pull request" in text_of(shown)
+    assert f'<a href="{here.local.build_url(there)}" rel="noopener noreferrer">Pull request</a>' in shown
+    assert "Opened as pull request" in extract_text(shown)
 
 
 @pytest.mark.parametrize("is_well", [True, False], ids=["well", "failing"])
@@ -70,6 +70,6 @@ def test_proposed_edit_opens_a_pull_request(here: ForgeScene, forge_pages: Pages
         assert answer.status_code == 303
         return
     assert answer.status_code == 502
-    shown = text_of(check_html(answer))
+    shown = extract_text(check_html(answer))
     assert "It was submitted, but its pull request was not opened" in shown
     assert "Your text" not in shown
