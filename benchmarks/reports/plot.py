@@ -27,7 +27,7 @@ def draw_growth(points: Sequence[Point], file: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # Text stays text, and dates and random ids are omitted, so that equal points give an equal file.
+    # Text elements, and no dates or random ids, so that equal points give an equal file.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "docyard"})
     matplotlib.rcParams.update({"font.size": 9, "font.sans-serif": ["DejaVu Sans"]})
     from matplotlib import pyplot

@@ -149,7 +149,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         check_writes(repo, results)
         for client in clients:
             check_reads(client, proposal, results)
-        # If the schema of the index has a new version, this removes the folder that the older servers have open.
+        # If the index has a new schema version, this removes the folder that the older servers have open.
         versions[1].run("doctor", "-C", repo.path, "--fix")
         for client in clients:
             check_searches(client, results)

@@ -55,7 +55,7 @@ def _blobs(stream: bytes) -> Iterator[str]:
 
 
 def read_commits(repo: Repo) -> dict[str, tuple[str, str]]:
-    """Return every commit of the branch with its tool (empty for a person) and its subject."""
+    """Return every commit of the branch with its tool (empty for a user) and its subject."""
     shape = f"%H{_FIELD}%(trailers:key=Docyard-Tool,valueonly,separator=){_FIELD}%s{_END}"
     lines = repo.git("log", f"--format={shape}").split(_END)
     return {

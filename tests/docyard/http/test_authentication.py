@@ -270,7 +270,7 @@ def test_open_server_accepts_requests_without_token(open_app: RunningApp, ana: s
     assert browser.get("/", params={"token": "old"}).headers["location"] == "/"
     assert not browser.cookies
     assert browser.post("/mcp", json=PING, headers=JSON).status_code == 200
-    # Forms still need their token, and a person can still sign in.
+    # Forms still require their token, and a user can still sign in.
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.post("/login", data={"token": ana, "after": "/"}).status_code == 303
     assert "Ana Li" in browser.get("/", headers=HTML).text

@@ -42,7 +42,7 @@ def toolbox(workspace: Workspace) -> Toolbox:
 
 @pytest.fixture
 def proposal(call_tool: CallTool) -> str:
-    """Return the id of a proposal without a commit of its own."""
+    """Return the id of a proposal without commits."""
     return create_proposal(call_tool, "Rate limits")
 
 

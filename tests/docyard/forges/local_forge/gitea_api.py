@@ -25,18 +25,18 @@ _VERDICTS = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("token ")
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request."""
     body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
     return JSONResponse(body, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
+def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state

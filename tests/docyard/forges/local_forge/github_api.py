@@ -28,12 +28,12 @@ _VERDICTS = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request."""
     body: dict[str, Any] = {"message": error.reason, "documentation_url": "https://docs.github.com/rest"}
     if error.kind in ("invalid", "exists"):
@@ -42,7 +42,7 @@ def refused(error: Refused) -> Response:
     return JSONResponse(body, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
+def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state

@@ -24,13 +24,13 @@ _NOTES = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     return request.headers.get("private-token", bearer)
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request, in one of GitLab's two formats."""
     shaped: Any = [error.reason] if error.kind == "exists" else error.reason
     if error.kind == "invalid":
@@ -38,7 +38,7 @@ def refused(error: Refused) -> Response:
     return JSONResponse({"message": shaped}, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
+def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API. Without `has_reviewers`, the API is an older version."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state

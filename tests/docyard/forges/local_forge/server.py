@@ -79,8 +79,8 @@ class LocalForge:
         """Return the application: the API with token check, faults and recorded requests."""
         api = _APIS[self.kind]
         inner = Starlette(
-            routes=[Mount(api.PREFIX, routes=api.routes(self))],
-            exception_handlers={Refused: lambda request, error: api.refused(error)},
+            routes=[Mount(api.PREFIX, routes=api.make_routes(self))],
+            exception_handlers={Refused: lambda request, error: api.make_refusal(error)},
         )
 
         async def asgi(scope: Any, receive: Any, send: Any) -> None:
@@ -98,7 +98,7 @@ class LocalForge:
                 self._note(request, body, 0, None)
                 await (await failing.answer(Request(scope, receive)))(scope, receive, send)
                 return
-            denied = self._check_token(request, api.token_of(request))
+            denied = self._check_token(request, api.read_token(request))
             if denied is not None:
                 self._note(request, body, denied.status_code, None)
                 await denied(scope, receive, send)
