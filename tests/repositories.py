@@ -85,10 +85,10 @@ class Repo:
         index.add_all()
         tree = index.write_tree()  # the index then stores the ids of the trees
         index.write()
-        signature = repository.default_signature
+        user_signature = repository.default_signature
         parents = [] if repository.head_is_unborn else [repository.head.target]
         text = message.strip("\n") + "\n"
-        repository.create_commit("HEAD", signature, signature, text, tree, parents)
+        repository.create_commit("HEAD", user_signature, user_signature, text, tree, parents)
 
     def head(self) -> str:
         """Return the id of the commit that HEAD names."""

@@ -37,7 +37,7 @@ class TimedCommit(NamedTuple):
 
     commit: str
     share: float
-    measure_seconds: list[float]
+    seconds: list[float]
 
 
 class CommitWriter:
