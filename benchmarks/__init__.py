@@ -2,9 +2,9 @@
 
 __main__.py  measurements over a folder of Markdown, compared with SQLite FTS5 and, if installed, tantivy
 checks/      checks over folders of real Markdown
-child.py     measurements in processes of their own, without memory or caches of earlier ones
-corpus.py    a folder of Markdown, and a temporary repository made of it
-documents/   measurements of edits, links and the quick readers
+child.py     measurements in separate processes, without the memory or caches of earlier measurements
+corpus.py    a folder of Markdown, and a temporary repository with its documents
+documents/   measurements of edits, links and the fast readers
 engines/     other search engines, for comparison
 git/         measurements of commits, checkouts and history
 growth.py    growth of time, memory and index with a corpus

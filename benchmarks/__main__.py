@@ -19,26 +19,26 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.child import MeasurementFailed, environment
-from benchmarks.corpus import Corpus, TooSmall
-from benchmarks.reports.figures import about, figures, without_gaps
-from benchmarks.reports.page import store_results, write
-from benchmarks.reports.report import figures_table
+from benchmarks.child import MeasurementFailed, child_environment
+from benchmarks.corpus import Corpus, CorpusTooSmall
+from benchmarks.reports.figures import compute_figures, describe_run, measured_figures
+from benchmarks.reports.page import store_results, write_page
+from benchmarks.reports.report import format_figures_table
 from benchmarks.search.lists import ListsDiffer
 from benchmarks.stages import STAGES, Bench
 
 
 def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
-    """Return the measurements by subject. All temporary files are removed.
+    """Run the stages and return the measurements by subject. Remove all temporary files.
 
-    Raises TooSmall, MeasurementFailed, ListsDiffer.
+    Raises CorpusTooSmall, MeasurementFailed, ListsDiffer.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-bench-") as folder:
         home = Path(folder)
-        os.environ.update(environment(home))
+        os.environ.update(child_environment(home))
         report_stage("Making a repository")
-        bench = Bench.of(Corpus.read(root), home)
-        results = bench.about() | {"took_s": {}}
+        bench = Bench.create(Corpus.read(root), home)
+        results = bench.describe() | {"took_s": {}}
         for name in stages:
             title, stage = STAGES[name]
             report_stage(title)
@@ -49,58 +49,62 @@ def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) 
 
 
 @contextmanager
-def _progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows the current stage: in a bar on a terminal, else as a line."""
+def _show_progress(steps: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the title of the current stage: in a bar on a terminal, else as a line."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda name: print(f"{name} …", file=sys.stderr, flush=True)
+        yield lambda title: print(f"{title} …", file=sys.stderr, flush=True)
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=steps)
-        yield lambda name: bar.update(task, advance=1, description=name)
+        yield lambda title: bar.update(task, advance=1, description=title)
 
 
-def _stages(text: str) -> list[str]:
+def _parse_stages(text: str) -> list[str]:
     names = text.split(",")
-    unknown = [name for name in names if name not in STAGES]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"no stage {unknown[0]!r}; there are {', '.join(STAGES)}")
+    unknown_names = [name for name in names if name not in STAGES]
+    if unknown_names:
+        raise argparse.ArgumentTypeError(
+            f"unknown stage {unknown_names[0]!r}; the stages are {', '.join(STAGES)}"
+        )
     return [name for name in STAGES if name in names]
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Measure and print a table; return 1 if a limit was missed, 2 if nothing could be measured.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print a table; return 1 if a limit was missed, 2 if a measurement failed.
 
-    The results of a whole run are stored, and benchmarks/RESULTS.md is rewritten from them.
+    Store the results of a whole run, and rewrite benchmarks/RESULTS.md from all stored results.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measurements over a folder of Markdown, compared with SQLite FTS5 (and tantivy).",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
-    parser.add_argument("--only", type=_stages, metavar="STAGES", help=f"some of {','.join(STAGES)}")
+    parser.add_argument(
+        "--only", type=_parse_stages, metavar="STAGES", help=f"stages to run, of {','.join(STAGES)}"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to this file")
-    arguments = parser.parse_args(words)
-    if not any(arguments.folder.rglob("*.md")):
-        print(f"There is no *.md file in {arguments.folder}.", file=sys.stderr)
+    options = parser.parse_args(arguments)
+    if not any(options.folder.rglob("*.md")):
+        print(f"{options.folder} contains no *.md file.", file=sys.stderr)
         return 2
-    stages = arguments.only or list(STAGES)
+    stages = options.only or list(STAGES)
     try:
-        with _progress(len(stages) + 1) as report_stage:
-            results = run(arguments.folder, stages, report_stage)
-    except (TooSmall, MeasurementFailed, ListsDiffer) as error:
+        with _show_progress(len(stages) + 1) as report_stage:
+            results = run(options.folder, stages, report_stage)
+    except (CorpusTooSmall, MeasurementFailed, ListsDiffer) as error:
         print(error, file=sys.stderr)
         return 2
-    found = without_gaps(figures(results)) if arguments.only else figures(results)
-    print("\n".join(about(results)), end="\n\n")
-    print(figures_table(found))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-    if not arguments.only:
-        store_results(results, arguments.folder)
-        print(f"\n{write()} was rewritten.")
-    return 1 if any(figure.is_met is False for group in found.values() for figure in group) else 0
+    groups = measured_figures(compute_figures(results)) if options.only else compute_figures(results)
+    print("\n".join(describe_run(results)), end="\n\n")
+    print(format_figures_table(groups))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    if not options.only:
+        store_results(results, options.folder)
+        print(f"\nRewrote {write_page()}.")
+    return 1 if any(figure.is_met is False for group in groups.values() for figure in group) else 0
 
 
 if __name__ == "__main__":

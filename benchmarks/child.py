@@ -1,4 +1,4 @@
-"""Measurements in processes of their own, without memory or caches of earlier ones.
+"""Measurements in separate processes, without the memory or caches of earlier measurements.
 
 python -m benchmarks.child MODULE ARGUMENTS-AS-JSON     prints the result of MODULE.measure as JSON
 """
@@ -22,10 +22,10 @@ class MeasurementFailed(Exception):
     """A child process ended with an error; the message is its standard error."""
 
 
-def environment(home: Path) -> dict[str, str]:
-    """Return the variables of a child: Docyard's files of a user are in `home`, which is temporary.
+def child_environment(home: Path) -> dict[str, str]:
+    """Return the environment of a child process, with Docyard's user files in the temporary folder `home`.
 
-    Python caches compiled modules, as by default: otherwise a start would measure the compiler.
+    Python caches compiled modules, as by default. Otherwise a start would include the compiler's time.
     """
     inherited = {
         name: value
@@ -38,14 +38,14 @@ def environment(home: Path) -> dict[str, str]:
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
     """Return the result of `benchmarks.<module>.measure(**arguments)` in a fresh process, with `peak_mb`.
 
-    The peak is that of the process and its children together.
+    The peak is the sum over the process and its children.
     """
     command = [sys.executable, "-m", "benchmarks.child", module, json.dumps(arguments, default=str)]
     with (
         subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment(home),
+            env=child_environment(home),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -60,5 +60,5 @@ def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    found = import_module(f"benchmarks.{sys.argv[1]}").measure(**json.loads(sys.argv[2]))
-    print(json.dumps({**found, "peak_mb": peak_mb()}))
+    result = import_module(f"benchmarks.{sys.argv[1]}").measure(**json.loads(sys.argv[2]))
+    print(json.dumps({**result, "peak_mb": peak_mb()}))

@@ -1,4 +1,4 @@
-"""A folder of Markdown, and a temporary repository made of it."""
+"""A folder of Markdown, and a temporary repository with its documents."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _AUTHOR = Signature("Benchmark", "benchmark@example.org", 1_700_000_000)
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
-class TooSmall(Exception):
+class CorpusTooSmall(Exception):
     """A corpus is too small for a measurement."""
 
 
-class Text(NamedTuple):
-    """A section as input of an engine without a document model; `headings` are those above it."""
+class SectionText(NamedTuple):
+    """A section as input of an engine without a document model. `headings` are those of its ancestors."""
 
     id: str
     title: str
@@ -49,31 +49,33 @@ class Corpus:
 
     @classmethod
     def read(cls, root: Path) -> Corpus:
-        """Return every `*.md` file of a folder."""
-        return cls({path.relative_to(root).as_posix(): path.read_bytes() for path in markdown_files(root)})
+        """Return a corpus of every `*.md` file of a folder."""
+        return cls(
+            {path.relative_to(root).as_posix(): path.read_bytes() for path in find_markdown_files(root)}
+        )
 
     @property
     def size(self) -> int:
-        """Return the bytes of Markdown."""
+        """Return the total size of the documents in bytes."""
         return sum(map(len, self.documents.values()))
 
-    def texts(self) -> Iterator[Text]:
-        """Yield each section's own text."""
+    def texts(self) -> Iterator[SectionText]:
+        """Yield each section with its own text, without subsections."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
-            page = IndexedDocument.of(document, "")
+            indexed = IndexedDocument.of(document, "")
             for section in document.sections:
-                yield Text(
+                yield SectionText(
                     id=f"{path}#{section.key}",
                     title=section.title,
                     body=document.text(section.body, section.end),
-                    headings="\n".join(page.headings_above(section)),
+                    headings="\n".join(indexed.headings_above(section)),
                     path=path,
                     tags=" ".join(document.tags),
                 )
 
 
-def markdown_files(root: Path) -> list[Path]:
+def find_markdown_files(root: Path) -> list[Path]:
     """Return the `*.md` files of a folder, sorted, except those in folders that begin with a dot."""
     return [
         path
@@ -108,19 +110,19 @@ def make_repository(corpus: Corpus, path: Path) -> None:
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(commit + "\n")
 
 
-def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
-    """Return queries of two to six words from one section each, always the same for the same corpus.
+def draw_queries(texts: Sequence[SectionText], count: int) -> list[list[str]]:
+    """Return `count` queries of two to six words from one section each, equal for equal corpora.
 
-    Raises TooSmall if hardly any section has six words.
+    Raises CorpusTooSmall if hardly any section has six words.
     """
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     queries: list[list[str]] = []
     for _ in range(count * 100 if texts else 0):
-        text = chance.choice(texts)
-        found = {word.lower() for word in _WORD.findall(f"{text.title} {text.body}")}
-        words = sorted(found - STOP_WORDS)
+        text = rng.choice(texts)
+        all_words = {word.lower() for word in _WORD.findall(f"{text.title} {text.body}")}
+        words = sorted(all_words - STOP_WORDS)
         if len(words) >= 6:
-            queries.append(chance.sample(words, chance.randint(2, 6)))
+            queries.append(rng.sample(words, rng.randint(2, 6)))
         if len(queries) == count:
             return queries
-    raise TooSmall("the folder has too little text to draw queries from")
+    raise CorpusTooSmall("the folder has too little text to draw queries from")

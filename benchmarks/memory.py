@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-_INTERVAL = 0.02
+_SAMPLE_INTERVAL_S = 0.02
 _PROC = Path("/proc")
 
 
 def peak_mb(pid: int | None = None) -> float:
-    """Return the peak memory of a process so far, in MB; of this one by default.
+    """Return the peak memory of a process so far, in MB. The default is this process.
 
     On Linux, `ru_maxrss` includes the parent's memory at the start of this process, so the high-water mark
-    of the address space (proc(5), VmHWM) comes first. For another process it is 0 without proc(5).
+    of the address space (proc(5), VmHWM) is preferred. For another process the result is 0 without proc(5).
     """
     try:
         status = (_PROC / str(pid or "self") / "status").read_text()
@@ -31,11 +31,11 @@ def peak_mb(pid: int | None = None) -> float:
         if pid is not None:
             return 0.0
         unit = 1 if sys.platform == "darwin" else 1024
-        both = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        return max(resource.getrusage(who).ru_maxrss for who in both) * unit / 1e6
+        targets = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        return max(resource.getrusage(target).ru_maxrss for target in targets) * unit / 1e6
 
 
-def children(pid: int) -> Iterator[int]:
+def child_pids(pid: int) -> Iterator[int]:
     """Yield the running child processes of a process."""
     for task in (_PROC / str(pid) / "task").glob("*/children"):
         try:
@@ -45,7 +45,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 class MemorySampler:
-    """Samples the memory of a process tree from entering to leaving; `peak_mb` is the maximum."""
+    """Samples the memory of a process tree until the context exits. `peak_mb` is the maximum."""
 
     def __init__(self, pid: int) -> None:
         self.peak_mb = 0.0
@@ -65,18 +65,18 @@ class MemorySampler:
 
     def _sample(self) -> None:
         while True:
-            tree = list(_tree(self._pid))
-            # Summing resident pages is cheap; proportional sizes need page tables, which slows the process.
-            if sum(map(_resident_mb, tree)) > self.peak_mb:
-                self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, tree)))
-            if self._stop.wait(_INTERVAL):
+            pids = list(_process_tree(self._pid))
+            # A sum of resident pages is cheap; proportional sizes need page tables, which slows the process.
+            if sum(map(_resident_mb, pids)) > self.peak_mb:
+                self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, pids)))
+            if self._stop.wait(_SAMPLE_INTERVAL_S):
                 return
 
 
-def _tree(pid: int) -> Iterator[int]:
+def _process_tree(pid: int) -> Iterator[int]:
     yield pid
-    for child in children(pid):
-        yield from _tree(child)
+    for child in child_pids(pid):
+        yield from _process_tree(child)
 
 
 def _resident_mb(pid: int) -> float:

@@ -1,4 +1,4 @@
-// What `python -m benchmarks.checks.links` compares with: remark-validate-links as GitHub would resolve links.
+// The independent checker of `python -m benchmarks.checks.links`: remark-validate-links, as GitHub resolves links.
 import remarkFrontmatter from 'remark-frontmatter'
 import remarkGfm from 'remark-gfm'
 import remarkValidateLinks from 'remark-validate-links'

@@ -11,37 +11,38 @@ T = TypeVar("T")
 ROUNDS = 3
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return the wall-clock time of one call."""
+def measure_seconds(call: Callable[[], object]) -> float:
+    """Return the wall-clock time of a call, in seconds."""
     start = time.perf_counter()
-    work()
+    call()
     return time.perf_counter() - start
 
 
-def warm_seconds(work: Callable[[T], object], things: Sequence[T]) -> list[float]:
-    """Return the shortest of three times of each call, to exclude the time of other programs.
+def measure_warm_seconds(call: Callable[[T], object], inputs: Sequence[T]) -> list[float]:
+    """Call `call` with each input, and return the shortest of three times for each input, in seconds.
 
-    Each round goes over all things, so that no call runs twice in succession with warm caches.
+    The shortest time excludes the time of other programs. Each round uses all inputs, so that no input is
+    repeated while its caches are warm.
     """
-    return shortest([[seconds(lambda: work(thing)) for thing in things] for _ in range(ROUNDS)])  # noqa: B023
+    return shortest_times([[measure_seconds(lambda: call(value)) for value in inputs] for _ in range(ROUNDS)])  # noqa: B023
 
 
-def shortest(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """Return the shortest time of each thing in several rounds over the same things."""
+def shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
+    """Return the shortest time of each input in several rounds with the same inputs."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that this share of all values does not exceed, by nearest rank."""
+    """Return the value that the given share of all values (0 to 1) does not exceed, by nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Return the median and the 95th percentile of times in seconds, in milliseconds."""
+def p50_p95_ms(values: Sequence[float]) -> dict[str, float]:
+    """Return the median and the 95th percentile in milliseconds. `values` are in seconds."""
     return {"p50_ms": percentile(values, 0.5) * 1e3, "p95_ms": percentile(values, 0.95) * 1e3}
 
 
-def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """Return the median, the 95th and the 99th percentile of times in seconds, in milliseconds."""
-    return spread(values) | {"p99_ms": percentile(values, 0.99) * 1e3}
+def p50_p95_p99_ms(values: Sequence[float]) -> dict[str, float]:
+    """Return the median, the 95th and the 99th percentile in milliseconds. `values` are in seconds."""
+    return p50_p95_ms(values) | {"p99_ms": percentile(values, 0.99) * 1e3}

@@ -1,4 +1,4 @@
-"""Hooks that run an action right after a patched function returns."""
+"""Hooks that run an action immediately after a patched function returns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 
-def run_after_call(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
-    """Run `act` once, right after a function has returned for the first time."""
-    real, pending = getattr(owner, name), [act]
+def run_after_call(patch: pytest.MonkeyPatch, owner: Any, name: str, action: Callable[[], object]) -> None:
+    """Run `action` once, immediately after the first return of a function."""
+    original, pending = getattr(owner, name), [action]
 
-    def called(*given: Any, **named: Any) -> object:
-        found = real(*given, **named)
+    def call_and_act(*arguments: Any, **keywords: Any) -> object:
+        result = original(*arguments, **keywords)
         while pending:
-            Context().run(pending.pop())  # as another caller
-        return found
+            Context().run(pending.pop())  # like a different caller
+        return result
 
-    patch.setattr(owner, name, called)
+    patch.setattr(owner, name, call_and_act)

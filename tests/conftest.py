@@ -12,15 +12,15 @@ import pygit2
 import pytest
 from hypothesis import HealthCheck, settings
 
-# On a busy machine, an example or its generation would fail by its time alone.
-_UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", _UNHURRIED, max_examples=10, derandomize=True)
-# `make slow` selects it.
-settings.register_profile("slow", _UNHURRIED, max_examples=200)
+# On a busy machine, an example or its generation would exceed the time limits of Hypothesis.
+_WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", _WITHOUT_DEADLINE, max_examples=10, derandomize=True)
+# `make slow` selects this profile.
+settings.register_profile("slow", _WITHOUT_DEADLINE, max_examples=200)
 settings.load_profile("quick")
 
 _COSTS = ("process", "fault", "gate", "property", "growth", "slow")
-_ELSEWHERE = ("soak", "inspector", "conformance", "browser")
+_SEPARATE_SUITES = ("soak", "inspector", "conformance", "browser")
 _FOLDERS = {
     "tests/acceptance": "process",
     "tests/browser": "browser",
@@ -32,7 +32,7 @@ _FOLDERS = {
 }
 _ROOT = Path(__file__).parents[1]
 
-_started: list[str] = []
+_started_processes: list[str] = []
 
 
 def _record_process(event: str, arguments: tuple[object, ...]) -> None:
@@ -40,18 +40,18 @@ def _record_process(event: str, arguments: tuple[object, ...]) -> None:
         command = arguments[1]
         words = command if isinstance(command, (list, tuple)) else [command]
         program = os.fsdecode(words[0]) if words else ""  # type: ignore[arg-type]
-        # A call of git takes 3 ms, and prepares the test.
+        # A call of git takes 3 ms, and only prepares the test.
         if os.path.basename(program) != "git":
-            _started.append(program)
+            _started_processes.append(program)
     elif event in ("os.fork", "os.forkpty", "os.posix_spawn"):
-        _started.append(event)
+        _started_processes.append(event)
 
 
 sys.addaudithook(_record_process)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of a folder by cost, unless they have such a mark of their own."""
+    """Mark the tests of a folder by cost, unless they have a mark of cost."""
     for item in items:
         folder = item.path.relative_to(_ROOT).as_posix()
         for name, mark in _FOLDERS.items():
@@ -60,23 +60,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_marked(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(cost) for cost in (*_COSTS, *_ELSEWHERE))
+    return any(item.get_closest_marker(cost) for cost in (*_COSTS, *_SEPARATE_SUITES))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Disable fsync in quick tests; `tests/faults` tests power loss."""
-    _started.clear()
+    _started_processes.clear()
     if _is_marked(item):
         return (yield)
 
     def start(process: BaseProcess) -> None:
-        _started.append(process.name)
-        real_start(process)
+        _started_processes.append(process.name)
+        original_start(process)
 
-    real_start = BaseProcess.start
+    original_start = BaseProcess.start
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseProcess, "start", start)  # a spawned one is not audited
+        patch.setattr(BaseProcess, "start", start)  # spawned processes are not audited
         patch.setattr(os, "fsync", lambda handle: None)
         patch.setattr(type(pygit2.settings), "enable_fsync_gitdir", lambda self, enabled: None)
         return (yield)
@@ -86,5 +86,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail an unmarked test that started a process."""
     yield
-    if _started and not _is_marked(item):
-        pytest.fail(f"a quick test started {_started[0]}: mark it with pytest.mark.process")
+    if _started_processes and not _is_marked(item):
+        pytest.fail(f"a quick test started {_started_processes[0]}: mark it with pytest.mark.process")

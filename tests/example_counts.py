@@ -1,4 +1,4 @@
-"""Counts of Hypothesis examples for property tests that need a count of their own."""
+"""Counts of Hypothesis examples for property tests with a separate count."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def scale_examples(number: int) -> int:
-    """Return `number` scaled by the profile of the run: it is the count for 100 examples."""
+    """Return `number`, a count for 100 examples, scaled by the profile of the run."""
     return max(1, number * settings.default.max_examples // 100)

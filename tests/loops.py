@@ -1,4 +1,4 @@
-"""A decorator that runs all cases of a test as one item, because an item costs more than most cases."""
+"""A decorator that runs all cases of a test as one item, because an item costs more time than most cases."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def loop_over(
     *,
     ids: Iterable[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
-    """Call a test once for each case, in one item; the arguments are those of `parametrize`.
+    """Call a test for each case, in one item. The arguments are those of `parametrize`.
 
     All cases are run. The error of the first failed case is raised, with notes that name each failed case.
-    The cases share the fixtures, except `tmp_path`: each case has its own subfolder.
+    The cases share the fixtures, except `tmp_path`: each case has a subfolder.
     """
     argument_names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     is_single = len(argument_names) == 1 and isinstance(names, str)
@@ -32,21 +32,21 @@ def loop_over(
     assert all(len(case) == len(argument_names) for case in values), (
         f"each case must have {len(argument_names)} values"
     )
-    named = ids if ids is None or callable(ids) else list(ids)
+    case_ids = ids if ids is None or callable(ids) else list(ids)
 
-    def title(number: int) -> str:
-        if isinstance(own := getattr(cases[number], "id", None), str):
-            return own
-        if named is None or callable(named):
-            parts = (value if named is None else named(value) for value in values[number])
+    def case_title(number: int) -> str:
+        if isinstance(case_id := getattr(cases[number], "id", None), str):
+            return case_id
+        if case_ids is None or callable(case_ids):
+            parts = (value if case_ids is None else case_ids(value) for value in values[number])
             return ", ".join(part if isinstance(part, str) else repr(part) for part in parts)[:400]
-        return named[number]
+        return case_ids[number]
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             folder: Path | None = fixtures.get("tmp_path")
-            failed: list[tuple[int, BaseException]] = []
+            failures: list[tuple[int, BaseException]] = []
             for number, case in enumerate(values):
                 if folder is not None:
                     fixtures["tmp_path"] = folder / str(number)
@@ -54,19 +54,21 @@ def loop_over(
                 try:
                     test(**fixtures, **dict(zip(argument_names, case, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:
-                    failed.append((number, error))
-            if failed:
-                first = failed[0][1]
-                for number, error in failed:
-                    reason = "" if error is first else f": {type(error).__name__}: {error}"[:400]
-                    first.add_note(f"case {number} ({title(number)}){reason}")
-                raise first
+                    failures.append((number, error))
+            if failures:
+                first_error = failures[0][1]
+                for number, error in failures:
+                    reason = "" if error is first_error else f": {type(error).__name__}: {error}"[:400]
+                    first_error.add_note(f"case {number} ({case_title(number)}){reason}")
+                raise first_error
 
         signature = inspect.signature(test)
         missing = [name for name in argument_names if name not in signature.parameters]
-        assert not missing, f"{test.__name__} does not take {', '.join(missing)}"
-        rest = [parameter for name, parameter in signature.parameters.items() if name not in argument_names]
-        run.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        assert not missing, f"{test.__name__} has no parameter {', '.join(missing)}"
+        other_parameters = [
+            parameter for name, parameter in signature.parameters.items() if name not in argument_names
+        ]
+        run.__signature__ = signature.replace(parameters=other_parameters)  # type: ignore[attr-defined]
         return run
 
     return decorate

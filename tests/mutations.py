@@ -1,9 +1,9 @@
-"""Break each promise in one place of a copy, and name the first test of `make test` that fails.
+"""Break each promise by a mutation of a copy of the source, and name the first test that fails.
 
-    python -m tests.mutations [WORD…]    only those whose promise holds one of these words
+    python -m tests.mutations [WORD…]    only mutations whose promise contains one of these words
 
 A mutation is a text of the source that occurs once, and its replacement. If the text no longer occurs,
-`test_mutations.py` fails: write the mutation again for the present code.
+`test_mutations.py` fails. Then the mutation must be updated for the present code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
-        "lock of the writers",
+        "writer lock",
         "workspace/publishing/locks.py",
         "        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "        pass\n",
@@ -72,7 +72,7 @@ MUTATIONS = (
         ("tests/workspace/publishing/test_publishing.py",),
     ),
     Mutation(
-        "files of a person refuse the batch",
+        "uncommitted files of a user refuse the batch",
         "workspace/publishing/checkout.py",
         "        if conflicts:\n            raise WorktreeConflict(conflicts)\n",
         "",
@@ -82,56 +82,56 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "a file that is written to while it is replaced refuses the batch",
+        "a write to a file during its replacement refuses the batch",
         "workspace/publishing/checkout.py",
         "            self._files.check_replaced(journal.files)\n",
         "",
         ("tests/workspace/publishing/test_publishing.py",),
     ),
     Mutation(
-        "finished files are on the disk before the commit",
+        "complete files are on the disk before the commit",
         "workspace/publishing/checkout.py",
         "                stream.flush()\n                os.fsync(handle)\n",
         "                stream.flush()\n",
         ("tests/faults",),
     ),
     Mutation(
-        "objects are looked for right before the branch moves",
+        "objects are checked immediately before the branch moves",
         "workspace/publishing/publish.py",
         "            objects.protect()\n            self._ensure_branch_ref().move(ref)\n",
         "            self._ensure_branch_ref().move(ref)\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
-        "objects are looked for right after the branch moved",
+        "objects are checked immediately after the branch has moved",
         "workspace/publishing/publish.py",
         "        protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
         "        protected = True\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
-        "a journal that a repository brings leads nowhere",
+        "a journal of a foreign repository is ignored",
         "workspace/publishing/journal.py",
         "        if not is_ours:\n            raise ValueError\n",
         "",
         ("tests/workspace/publishing/test_recovery.py",),
     ),
     Mutation(
-        "a branch that is gone is not begun anew",
+        "a deleted branch is not created again",
         "workspace/branch.py",
         "        if head.branch is not None and head.branch in self._branches_seen:\n",
         "        if False:\n",
         ("tests/workspace/test_missing_repository.py",),
     ),
     Mutation(
-        "another folder's repository or work tree is refused",
+        "a repository or work tree of a different folder is refused",
         "workspace/git/repository.py",
         "    if workdir is None or dot_git_parent is None:\n        return None\n",
         "    return None\n",
         ("tests/docyard/test_hostile_repository.py",),
     ),
     Mutation(
-        "the private folder is closed to other users",
+        "other users cannot read the private folder",
         "workspace/git/private_folder.py",
         "    return GROUP if is_group_shared(common_dir) else PRIVATE\n",
         "    return FolderModes(0o755, 0o644)\n",
@@ -145,21 +145,21 @@ MUTATIONS = (
         ("tests/workspace/test_workspace.py",),
     ),
     Mutation(
-        "a read-only server offers no tool that writes",
+        "a read-only server has no tools that write",
         "tools/toolsets.py",
         " and not (read_only and tool.writes)",
         "",
         ("tests/tools/test_registry.py",),
     ),
     Mutation(
-        "a failed answer after a commit is a success",
+        "a failed response after a commit is a success",
         "tools/registry.py",
         "                    answer = committed_answer(record, error, self.offers)\n",
         "                    raise\n",
         ("tests/tools/test_after_commit.py",),
     ),
     Mutation(
-        "a failed step after a commit leaves the answer whole",
+        "a failed step after a commit does not change the response",
         "workspace/publishing/after_commit.py",
         "        record.caveats.append(f",
         "        raise\n        record.caveats.append(f",
@@ -187,49 +187,49 @@ MUTATIONS = (
         ("tests/workspace/policy",),
     ),
     Mutation(
-        "no write goes to a branch that waits for a decision about its remote",
+        "a branch with an open decision about its remote is not written to",
         "workspace/workspace.py",
         "self.sync_status().check_writable(snapshot, changes)\n",
         "None\n",
         ("tests/workspace/proposals/actions/test_guards.py",),
     ),
     Mutation(
-        "text that a merge of a proposal brings under a rule is reviewed",
+        "text of a merged proposal under a rule is reviewed",
         "workspace/proposals/actions/merge_gate.py",
         "        find_unreviewed_changes(merge) if config.protect else (),\n",
         "        (),\n",
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(
-        "text that a synchronization brings under a rule is reviewed",
+        "text of a synchronization under a rule is reviewed",
         "workspace/sync/sync.py",
         "            _check_content(merge, resolutions)\n            _check_reviewed(merge)\n",
         "            pass\n",
         ("tests/acceptance/gate/test_gate_clones.py",),
     ),
     Mutation(
-        "a proposal that changes while it is merged is evaluated again",
+        "a proposal that changes during its merge is evaluated again",
         "workspace/proposals/actions/merge.py",
         "        if (current.tip, current.content, current.unread) != (tip, ",
         "        if False and (tip, ",
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(
-        "an edit voids the approvals before it",
+        "an edit invalidates earlier approvals",
         "workspace/proposals/approvals.py",
         "        if approval.commit != proposal.tip:\n",
         "        if False:\n",
         ("tests/workspace/policy",),
     ),
     Mutation(
-        "nobody approves the proposal that they opened",
+        "the opener of a proposal cannot approve it",
         "workspace/proposals/approvals.py",
         "_is_own(proposal.content.author, approval.person) or ",
         "",
         ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
-        "nobody approves commits of their own",
+        "the author of a commit cannot approve it",
         "workspace/proposals/approvals.py",
         " or approval.person.email.casefold() in authors:\n",
         ":\n",
@@ -250,63 +250,63 @@ MUTATIONS = (
         ("tests/workspace/policy", "tests/workspace/proposals/actions"),
     ),
     Mutation(
-        "only the holders of tokens are people",
+        "only owners of tokens are people",
         "workspace/policy/tokens.py",
         "            if hmac.compare_digest(known.key, digest):\n                owner = known.person\n",
         "            owner = known.person\n",
         ("tests/workspace/policy",),
     ),
     Mutation(
-        "nothing unread is overwritten",
+        "unread text is not overwritten",
         "workspace/writing/read_before_write.py",
         "            if unread:\n                raise self._make_error(",
         "            if False:\n                raise self._make_error(",
         ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwriting.py"),
     ),
     Mutation(
-        "what changed since base_commit is a conflict",
+        "a change since base_commit is a conflict",
         "workspace/writing/read_before_write.py",
         "        return base is not None and compute_digest(*base) == digest\n",
         "        return base is not None\n",
         ("tests/tools/documents/test_overwriting.py", "tests/workspace/writing/test_read_before_write.py"),
     ),
     Mutation(
-        "an address means what it meant in base_commit",
+        "an address refers to its section in base_commit",
         "workspace/diff/section_mapping.py",
         "    if old.data == new.data or (section.is_preamble and task is None):\n",
         "    if True:\n",
         ("tests/workspace/diff/test_section_mapping.py",),
     ),
     Mutation(
-        "links follow what is renamed or moved",
+        "renames and moves update links",
         "workspace/writing/plan.py",
         "    updates = update_links(before, after, offset_map, inbound or ScannedInbound())\n",
         "    from workspace.links.updates import NO_UPDATES\n\n    updates = NO_UPDATES\n",
         ("tests/workspace/links",),
     ),
     Mutation(
-        "an edit is parsed again and compared",
+        "the result of an edit is parsed and compared",
         "workspace/document/splices.py",
         "    _check_structure(document, changed, splices, edit.renamed_position)\n",
         "",
         ("tests/workspace/edits/test_introduction.py", "tests/workspace/edits/test_rewrite_text.py"),
     ),
     Mutation(
-        "a merge accounts for each line",
+        "a merge loses no line",
         "workspace/merge/documents.py",
         "return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None",
         "return data",
         ("tests/workspace/merge",),
     ),
     Mutation(
-        "a repeated key is not done twice",
+        "a repeated idempotency key is not executed twice",
         "workspace/writing/idempotency.py",
         "                    if recorded is not None:\n                        return recorded\n",
         "",
         ("tests/workspace/writing/test_idempotency.py", "tests/workspace/writing/test_retries.py"),
     ),
     Mutation(
-        "a key that was used for another call is refused",
+        "an idempotency key of a different call is refused",
         "workspace/writing/idempotency.py",
         "        if recorded is not None and recorded.digest != request.digest:\n",
         "        if False:\n",
@@ -355,7 +355,7 @@ MUTATIONS = (
         ("tests/index/storage/test_damage.py",),
     ),
     Mutation(
-        "a search follows the branch",
+        "a search uses the tip of the branch",
         "index/live.py",
         "        return state.commit != self._workspace.tip()\n",
         "        return False\n",
@@ -391,42 +391,42 @@ MUTATIONS = (
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
-        "a session does not speak at /mcp",
+        "a session cannot call /mcp",
         "docyard/http/authentication.py",
         "if path != MCP_PATH and (session",
         "if (session",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
-        "only own pages may ask the HTTP server",
+        "the HTTP server accepts requests of its own host only",
         "docyard/http/access.py",
         "        if not self._allowed_hosts.has_host(hosts[0]):\n",
         "        if False:\n",
         ("tests/docyard/http/test_access.py",),
     ),
     Mutation(
-        "forms are those of the session",
+        "a form has the token of its session",
         "docyard/web/forms.py",
         "    if not hmac.compare_digest(token, request.state.caller.csrf.encode()):\n",
         "    if False:\n",
         ("tests/docyard/web/documents/test_edit.py", "tests/docyard/web/proposals/test_actions.py"),
     ),
     Mutation(
-        "a verdict is for the commit that its page showed",
+        "a review applies to the commit of its page",
         "docyard/web/proposals/actions.py",
         '        commit=request.fields.get("commit") or None,\n',
         "        commit=None,\n",
         ("tests/docyard/web/proposals/test_actions.py",),
     ),
     Mutation(
-        "HTML of a page is cleaned",
+        "the HTML of a page is sanitized",
         "workspace/rendering/sanitizer.py",
         "    return cleaner.clean(html)\n",
         "    return html\n",
         ("tests/workspace/rendering",),
     ),
     Mutation(
-        "no image of another host is loaded",
+        "images of other hosts are not loaded",
         "workspace/rendering/sanitizer.py",
         'is_allowed = value[:1] == "/" and value in addresses\n',
         "is_allowed = True\n",
@@ -454,7 +454,7 @@ MUTATIONS = (
         ("tests/docyard/forges/test_webhooks.py",),
     ),
     Mutation(
-        "a forge's token goes to its origin alone",
+        "a forge's token is sent to its origin only",
         "docyard/forges/transport.py",
         "        if _get_origin(resolved_url) != self._origin:\n",
         "        if False:\n",
@@ -464,63 +464,65 @@ MUTATIONS = (
 
 
 def main(words: list[str]) -> int:
-    """Try the mutations, print what caught each, and return 1 if one was not caught."""
-    chosen = [one for one in MUTATIONS if not words or any(word in one.promise for word in words)]
-    assert chosen, f"no promise holds one of these words: {', '.join(words)}"
-    for mutation in chosen:
-        if (wrong := describe_mismatch(mutation)) is not None:
-            sys.exit(wrong)
-    missed = 0
-    with tempfile.TemporaryDirectory(prefix="mutations-") as made:
-        copy = Path(made)
+    """Try the mutations, print the failed test for each, and return 1 if no test failed for one of them."""
+    mutations = [
+        mutation for mutation in MUTATIONS if not words or any(word in mutation.promise for word in words)
+    ]
+    assert mutations, f"no promise contains one of these words: {', '.join(words)}"
+    for mutation in mutations:
+        if (mismatch := describe_mismatch(mutation)) is not None:
+            sys.exit(mismatch)
+    missed_count = 0
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        copy = Path(folder)
         for name in _FOLDERS:
             shutil.copytree(ROOT / name, copy / name)
         for name in _FILES:
             shutil.copy2(ROOT / name, copy / name)
-        print("| taken out | caught by | seconds |\n|---|---|--:|", flush=True)
-        for number, mutation in enumerate(chosen, 1):
+        print("| promise | failed test | seconds |\n|---|---|--:|", flush=True)
+        for number, mutation in enumerate(mutations, 1):
             start = time.monotonic()
-            caught = try_mutation(copy, mutation, number)
-            missed += caught is None
+            failed_test = try_mutation(copy, mutation, number)
+            missed_count += failed_test is None
             print(
-                f"| {mutation.promise} | {caught or '**nothing**'} | {time.monotonic() - start:.0f} |",
+                f"| {mutation.promise} | {failed_test or '**nothing**'} | {time.monotonic() - start:.0f} |",
                 flush=True,
             )
-    return 1 if missed else 0
+    return 1 if missed_count else 0
 
 
 def describe_mismatch(mutation: Mutation) -> str | None:
-    """Return why a mutation does not fit the code as it is, or None."""
-    if missing := [test for test in mutation.tests if not (ROOT / test).exists()]:
-        return f"{mutation.promise}: there is no {missing[0]}"
-    found = (ROOT / mutation.file).read_text("utf-8").count(mutation.old)
-    return None if found == 1 else f"{mutation.promise}: the text is in {mutation.file} {found} times"
+    """Return the reason why a mutation does not match the present code, or None."""
+    if missing_tests := [test for test in mutation.tests if not (ROOT / test).exists()]:
+        return f"{mutation.promise}: {missing_tests[0]} does not exist"
+    count = (ROOT / mutation.file).read_text("utf-8").count(mutation.old)
+    return None if count == 1 else f"{mutation.promise}: {mutation.file} contains the text {count} times"
 
 
 def try_mutation(copy: Path, mutation: Mutation, number: int) -> str | None:
     """Return the first test that fails under a mutation and passes without it, or None."""
     file = copy / mutation.file
-    whole = file.read_text("utf-8")
-    _write(file, whole.replace(mutation.old, mutation.new), 2 * number)
+    original = file.read_text("utf-8")
+    _write(file, original.replace(mutation.old, mutation.new), 2 * number)
     try:
-        code, printed = _run(copy, mutation.tests)
+        code, output = _run(copy, mutation.tests)
     finally:
-        _write(file, whole, 2 * number + 1)
-    failed = re.search(r"^FAILED (.+?)(?: - .*)?$", printed, re.MULTILINE)
-    if code != 1 or failed is None:
-        print(printed[-2_000:], file=sys.stderr)
+        _write(file, original, 2 * number + 1)
+    failure = re.search(r"^FAILED (.+?)(?: - .*)?$", output, re.MULTILINE)
+    if code != 1 or failure is None:
+        print(output[-2_000:], file=sys.stderr)
         return None
-    code, printed = _run(copy, [failed[1]])
+    code, output = _run(copy, [failure[1]])
     if code != 0:
-        print(f"{failed[1]} fails without the mutation, too\n{printed[-2_000:]}", file=sys.stderr)
+        print(f"{failure[1]} also fails without the mutation\n{output[-2_000:]}", file=sys.stderr)
         return None
-    return failed[1]
+    return failure[1]
 
 
 def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
-    """Run tests of `make test` in the copy until one fails; return the exit code and what was printed."""
+    """Run tests of `make test` in the copy until one fails; return the exit code and the output."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests],
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "400"},
@@ -531,13 +533,13 @@ def _run(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
         )
     except subprocess.TimeoutExpired:
         return -1, f"the tests took more than {TIMEOUT_S} seconds"
-    return done.returncode, done.stdout
+    return process.returncode, process.stdout
 
 
-def _write(file: Path, text: str, moment: int) -> None:
+def _write(file: Path, text: str, timestamp: int) -> None:
     """Write a module with a distinct time, since Python identifies its compiled modules by time and size."""
     file.write_text(text, "utf-8")
-    os.utime(file, (moment, moment))
+    os.utime(file, (timestamp, timestamp))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Another user of the machine: a forked child that gives up the rights of root."""
+"""A different user of the machine: a forked child without the rights of root."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UNPRIVILEGED_UID = 65534
 
 
 @contextmanager
-def run_as_other_user(act: Callable[[], Any], home: Path) -> Iterator[Any]:
-    """Run `act` as a user who trusts all repositories, and yield its result after a JSON round trip.
+def run_as_other_user(action: Callable[[], Any], home: Path) -> Iterator[Any]:
+    """Run `action` as a user who trusts all repositories, and yield its result after a JSON round trip.
 
-    The user's process lives, with its open files, until the block ends. The modules that it needs must be
-    imported before: the user may not be able to read their files.
+    The user's process runs, with its open files, until the block ends. Its modules must be imported before,
+    because the user may not be able to read their files.
     """
     home.mkdir()
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
@@ -32,25 +32,25 @@ def run_as_other_user(act: Callable[[], Any], home: Path) -> Iterator[Any]:
     end_reader, end_writer = os.pipe()
     child = os.fork()
     if not child:
-        _run_child(act, home, result_writer, end_reader, (result_reader, end_writer))
+        _run_child(action, home, result_writer, end_reader, (result_reader, end_writer))
     os.close(result_writer)
     os.close(end_reader)
     try:
-        with open(result_reader) as answers:
-            found = json.loads(answers.readline())
-            assert "error" not in found, found["error"]
-            yield found["result"]
+        with open(result_reader) as stream:
+            response = json.loads(stream.readline())
+            assert "error" not in response, response["error"]
+            yield response["result"]
     finally:
         os.close(end_writer)
         os.waitpid(child, 0)
 
 
 def _run_child(
-    act: Callable[[], Any], home: Path, result_writer: int, end_reader: int, others: tuple[int, int]
+    action: Callable[[], Any], home: Path, result_writer: int, end_reader: int, unused: tuple[int, int]
 ) -> None:
     try:
-        for each in others:
-            os.close(each)
+        for descriptor in unused:
+            os.close(descriptor)
         os.setgroups([])
         os.setgid(UNPRIVILEGED_UID)
         os.setuid(UNPRIVILEGED_UID)
@@ -60,10 +60,10 @@ def _run_child(
         load_user_key.cache_clear()
         pygit2.settings.search_path[ConfigLevel.GLOBAL] = str(home)
         try:
-            found = {"result": act()}
+            response = {"result": action()}
         except BaseException:
-            found = {"error": traceback.format_exc()}
-        os.write(result_writer, json.dumps(found).encode() + b"\n")
+            response = {"error": traceback.format_exc()}
+        os.write(result_writer, json.dumps(response).encode() + b"\n")
         os.read(end_reader, 1)
     finally:
         os._exit(0)

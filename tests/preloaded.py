@@ -1,12 +1,12 @@
-"""Python processes with the server's imports preloaded: `preloaded.python()` replaces `sys.executable`.
+"""Python processes with preloaded imports of the server: `python_command()` replaces `sys.executable`.
 
-Most of the time of a server's start goes into imports. One process makes them and forks a child for each
+Imports take most of the time of a server's start. One process runs the imports and forks a child for each
 start. The child has the descriptors, arguments, environment and folder of the requesting process, and runs
-`__main__` from its first line. Cold starts are made by `tests/soak/`, and in
-`tests/docyard/mcp_server/` by `test_stdio.py` and `test_late_imports.py`.
+`__main__` from its first line. Cold starts are tested by `tests/soak/`, and in `tests/docyard/mcp_server/` by
+`test_stdio.py` and `test_late_imports.py`.
 
-    python -m tests.preloaded serve SOCKET    makes the imports, and forks until its input ends
-    python tests/preloaded.py run SOCKET …    represents the forked child: passes on signals, exits like it
+    python -m tests.preloaded serve SOCKET    runs the imports, and forks until its input ends
+    python tests/preloaded.py run SOCKET …    represents the forked child: forwards signals and the exit code
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _MAX_REQUEST = 1 << 20  # bytes of a request: arguments and environment
 _NUMBER_BYTES = 4  # bytes of a number on the wire
 
 
-def python() -> list[str]:
-    """Return the start of a command that takes the arguments of `python`: `-m MODULE …` or a script."""
+def python_command() -> list[str]:
+    """Return the start of a command with the arguments of `python`: `-m MODULE …` or a script."""
     if not hasattr(os, "fork"):
         return [sys.executable]
     return [sys.executable, "-I", "-S", __file__, "run", _start_server()]
@@ -35,7 +35,7 @@ def python() -> list[str]:
 
 @cache
 def _start_server() -> str:
-    """Start the forking process of this run or worker, and return its socket; it ends with the run."""
+    """Start the forking process of this run or worker, and return its socket. It exits with the run."""
     import atexit
     import subprocess
     import tempfile
@@ -64,23 +64,23 @@ def serve(path: str) -> None:
 
     for name in _IMPORTS:
         import_module(name)
-    # The server does not wait: each request has a process that waits for its child.
+    # The server does not wait for children: a process for each request waits for its child.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
-        listening.listen(64)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([listening.fileno(), 0], [], [])
+            ready, _, _ = select.select([listener.fileno(), 0], [], [])
             if 0 in ready:
                 break
-            connection, _ = listening.accept()
+            connection, _ = listener.accept()
             if os.fork():
                 connection.close()
                 continue
-            listening.close()
+            listener.close()
             _serve_request(connection)
             return
 
@@ -95,7 +95,7 @@ def _serve_request(connection: socket.socket) -> None:
         for descriptor in (0, 1, 2, *descriptors):
             os.close(descriptor)
         connection.sendall(child.to_bytes(_NUMBER_BYTES, "big"))
-        threading.Thread(target=_end_with, args=(connection, child), daemon=True).start()
+        threading.Thread(target=_kill_with_representative, args=(connection, child), daemon=True).start()
         _, status = os.waitpid(child, 0)
         connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
         os._exit(0)
@@ -110,8 +110,8 @@ def _serve_request(connection: socket.socket) -> None:
     _run_main(**json.loads(data))
 
 
-def _end_with(connection: socket.socket, child: int) -> None:
-    """Kill the forked child if its representative was killed, which cannot pass on that signal."""
+def _kill_with_representative(connection: socket.socket, child: int) -> None:
+    """Kill the forked child if its representative was killed, because SIGKILL cannot be forwarded."""
     if not connection.recv(1):
         os.kill(child, signal.SIGKILL)
 
@@ -125,7 +125,7 @@ def _run_main(arguments: list[str], environment: dict[str, str], folder: str) ->
     os.environ.update(environment)
     os.chdir(folder)
     home = environment.get("HOME", "")
-    # libgit2 has searched for the user's configuration at import.
+    # libgit2 searches for the user's configuration at import, before the environment is set.
     levels = pygit2.enums.ConfigLevel
     pygit2.settings.search_path[levels.GLOBAL] = home
     pygit2.settings.search_path[levels.XDG] = os.path.join(
@@ -140,7 +140,7 @@ def _run_main(arguments: list[str], environment: dict[str, str], folder: str) ->
 
 
 def run(path: str, arguments: list[str]) -> int:
-    """Request a forked child that runs the arguments, and exit as it exits."""
+    """Request a forked child that runs the arguments, and return its exit code."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
@@ -150,7 +150,7 @@ def run(path: str, arguments: list[str]) -> int:
         child = int.from_bytes(_receive_number(connection), "big")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(child, number))
-        # Only the forked child may hold the ends of the pipes.
+        # Only the forked child may have the pipes open.
         for descriptor in (0, 1, 2):
             os.close(descriptor)
         code = int.from_bytes(_receive_number(connection), "big", signed=True)
@@ -163,10 +163,10 @@ def run(path: str, arguments: list[str]) -> int:
 def _receive_number(connection: socket.socket) -> bytes:
     data = b""
     while len(data) < _NUMBER_BYTES:
-        more = connection.recv(_NUMBER_BYTES - len(data))
-        if not more:
-            raise SystemExit("the forking process has ended")
-        data += more
+        chunk = connection.recv(_NUMBER_BYTES - len(data))
+        if not chunk:
+            raise SystemExit("the forking process has exited")
+        data += chunk
     return data
 
 

@@ -1,11 +1,11 @@
-"""A published documentation of 150 files, whose headings have ids in attribute lists."""
+"""Published documentation of 150 files, whose headings have ids in attribute lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-COUNT = 150
+FILE_COUNT = 150
 _AREAS = ("tutorial", "how-to", "reference", "größe")
 
 
@@ -19,17 +19,17 @@ class PublishedHeading(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Return the heading's lines; an attribute list of kramdown is on a line of its own."""
+        """Return the lines of the heading; an attribute list of kramdown is on a separate line."""
         gap = "\n" if self.attributes.startswith("{: #faq") else " "
         return f"{'#' * self.level} {self.title}{gap}{self.attributes}"
 
 
-def path_of(number: int) -> str:
+def make_path(number: int) -> str:
     """Return the path of a file."""
     return f"docs/{_AREAS[number % len(_AREAS)]}/page-{number:03}.md"
 
 
-def headings_of(number: int) -> tuple[PublishedHeading, ...]:
+def make_headings(number: int) -> tuple[PublishedHeading, ...]:
     """Return the headings of a file below its title."""
     return (
         PublishedHeading(2, "First steps", "{ #first-steps }", "first-steps"),
@@ -44,16 +44,16 @@ def headings_of(number: int) -> tuple[PublishedHeading, ...]:
     )
 
 
-def text_of(number: int) -> str:
-    """Return the text of a file, with links to ids of others."""
-    other = (number * 7 + 1) % COUNT
-    folder = "../" + path_of(other).removeprefix("docs/")
+def make_text(number: int) -> str:
+    """Return the text of a file, with links to ids of other files."""
+    other = (number * 7 + 1) % FILE_COUNT
+    folder = "../" + make_path(other).removeprefix("docs/")
     parts = [
         f"# Page {number} of the {_AREAS[number % len(_AREAS)]} {{ #page-{number:03} }}",
         f"See [the first steps]({folder}#first-steps), [how to install]({folder}#install-{other:03}) "
         f"and [the options](#options).",
     ]
-    for heading in headings_of(number):
+    for heading in make_headings(number):
         parts += [heading.line, f"Words of {heading.title}, number {number}."]
         if heading.id == "limits":
             parts.append("- [ ] Measure them\n- [x] Write them down")
@@ -61,7 +61,7 @@ def text_of(number: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def documentation() -> Mapping[str, str]:
-    """Return every file by its path, with the settings of the site generator."""
-    files = {path_of(number): text_of(number) for number in range(COUNT)}
+def make_documentation() -> Mapping[str, str]:
+    """Return all files by path, including the settings of the site generator."""
+    files = {make_path(number): make_text(number) for number in range(FILE_COUNT)}
     return {**files, "mkdocs.yml": "site_name: Pages\nmarkdown_extensions:\n  - attr_list\n  - toc\n"}

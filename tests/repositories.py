@@ -1,7 +1,7 @@
 """Builders of small repositories for tests.
 
-libgit2 makes most commits, in a fraction of the time of the git program. The git program makes the commits
-that libgit2 would make differently: with filters, hooks, a running merge, or variables of Git's.
+libgit2 creates most commits, in a fraction of the time of the git program. The git program creates commits
+that libgit2 would create differently: with filters, hooks, a running merge, or environment variables of Git.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workspace.git.objects import Signature
 NAME, EMAIL = "Ada", "ada@example.org"
 
 _GIT_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
-"""Without these, git starts a process after each commit that checks for housekeeping."""
+"""Without these settings, git starts a process after each commit that checks for housekeeping."""
 
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -38,18 +38,18 @@ _ENVIRONMENT = {
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which git runs here: without the user's own configuration."""
+    """Return the environment of the git program, without the user's configuration."""
     return {**os.environ, **_ENVIRONMENT}
 
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """A repository at `path`: the folder of its files, or itself if bare."""
+    """A repository; `path` is its work tree, or the repository if bare."""
 
     path: Path
 
     def git(self, *arguments: str, check: bool = True) -> str:
-        """Run git there, without the user's own configuration, and return what it printed."""
+        """Run git in the repository, without the user's configuration, and return its output."""
         result = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
@@ -76,27 +76,29 @@ class Repo:
 
     def _commit(self, files: Mapping[str, str | bytes], message: str) -> None:
         self.write(files)
-        opened = self._opened()
-        if opened is None or _needs_git(opened):
+        repository = self._open()
+        if repository is None or _needs_git(repository):
             self.git("add", "-A")
             self.git("commit", "-q", "--allow-empty", "-m", message)
             return
-        index = opened.index
+        index = repository.index
         index.add_all()
-        tree = index.write_tree()  # before the index is written, which stores the trees' ids
+        tree = index.write_tree()  # the index then stores the ids of the trees
         index.write()
-        person = opened.default_signature
-        parents = [] if opened.head_is_unborn else [opened.head.target]
+        user_signature = repository.default_signature
+        parents = [] if repository.head_is_unborn else [repository.head.target]
         text = message.strip("\n") + "\n"
-        opened.create_commit("HEAD", person, person, text, tree, parents)
+        repository.create_commit("HEAD", user_signature, user_signature, text, tree, parents)
 
     def head(self) -> str:
         """Return the id of the commit that HEAD names."""
-        opened = self._opened()
-        return str(opened.head.target) if opened is not None else self.git("rev-parse", "HEAD").strip()
+        repository = self._open()
+        return (
+            str(repository.head.target) if repository is not None else self.git("rev-parse", "HEAD").strip()
+        )
 
-    def _opened(self) -> pygit2.Repository | None:
-        """Open the repository with libgit2; return None for kinds that libgit2 does not support."""
+    def _open(self) -> pygit2.Repository | None:
+        """Open the repository with libgit2; return None if libgit2 does not support it."""
         try:
             return pygit2.Repository(str(self.path))
         except pygit2.GitError:
@@ -122,15 +124,15 @@ _SETTINGS = (
 )
 
 
-def _needs_git(opened: pygit2.Repository) -> bool:
+def _needs_git(repository: pygit2.Repository) -> bool:
     """Return True if libgit2 would commit differently from the git program."""
-    folder = Path(opened.path)
+    folder = Path(repository.path)
     return (
         any(name.startswith(_VARIABLES) for name in os.environ)
         or any(any(folder.glob(state)) for state in _STATES)
-        or any(name in opened.config for name in _SETTINGS)
-        or any(os.access(hook, os.X_OK) for hook in Path(opened.workdir, ".git", "hooks").glob("*"))
-        or any(Path(opened.workdir).rglob(".gitattributes"))
+        or any(name in repository.config for name in _SETTINGS)
+        or any(os.access(hook, os.X_OK) for hook in Path(repository.workdir, ".git", "hooks").glob("*"))
+        or any(Path(repository.workdir).rglob(".gitattributes"))
     )
 
 
@@ -142,8 +144,8 @@ FILES: Mapping[str, str] = {
 
 
 @cache
-def _empty() -> Path:
-    """Return the result of `git init` without sample hooks; it is made once, and copied."""
+def _empty_git_dir() -> Path:
+    """Return the `.git` folder of `git init` without sample hooks, a template for copies."""
     folder = tempfile.TemporaryDirectory(prefix="repository-")
     atexit.register(folder.cleanup)
     repo = Repo(Path(folder.name))
@@ -164,7 +166,7 @@ def unborn(path: Path, *options: str) -> Repo:
         repo.git("config", "user.name", NAME)
         repo.git("config", "user.email", EMAIL)
     else:
-        shutil.copytree(_empty(), path / ".git")
+        shutil.copytree(_empty_git_dir(), path / ".git")
     return repo
 
 
@@ -176,7 +178,7 @@ def normal(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
 
 
 def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
-    """Make a bare repository with the same commit."""
+    """Make a bare repository with one commit of these files."""
     source = normal(path.with_name(path.name + "-source"), files)
     unused = shutil.ignore_patterns("index", "logs", "COMMIT_EDITMSG")
     shutil.copytree(source.path / ".git", path, ignore=unused)
@@ -188,7 +190,7 @@ def bare(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
 
 
 def cloned(source: Repo, path: Path) -> Repo:
-    """Clone a repository, with the settings that a person needs to commit."""
+    """Clone a repository, with the settings for commits of a user."""
     source.git("clone", "-q", str(source.path), str(path))
     repo = Repo(path)
     repo.git("config", "user.name", NAME)
@@ -210,17 +212,17 @@ def linked(repo: Repo, path: Path, branch: str) -> Repo:
 
 
 def signature() -> Signature:
-    """Return the signature of these repositories' person, at a fixed time."""
+    """Return the signature of the repositories' user, at a fixed time."""
     return Signature(NAME, EMAIL, 1_700_000_000, 60)
 
 
 def all_but_objects(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return mode, time and bytes of all files below a folder, except objects and Docyard's folder."""
-    found = {}
+    states = {}
     for below, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in ("objects", "docyard")]
         for path in (Path(below, name) for name in names):
             status = path.lstat()
             data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-            found[str(path)] = (status.st_mode, status.st_mtime_ns, data)
-    return found
+            states[str(path)] = (status.st_mode, status.st_mtime_ns, data)
+    return states

@@ -25,7 +25,7 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A repository to open: at `opened`, with its files in `files` (None: bare), serving `branch`."""
+    """A repository to open at `opened`. Its files are in `files` (None if bare); `branch` is served."""
 
     opened: Path
     files: Path | None
@@ -47,7 +47,7 @@ def plain(repo: Repo) -> Shape:
 
 
 def configured(path: Path) -> Shape:
-    """Return the shape of a clone, with the settings that a person needs to commit."""
+    """Return the shape of a clone, with the settings for commits of a user."""
     clone = Repo(path)
     clone.git("config", "user.name", repositories.NAME)
     clone.git("config", "user.email", repositories.EMAIL)
@@ -261,7 +261,7 @@ def read_only_file(repo: Repo) -> Shape:
 
 
 def hard_linked_file(repo: Repo) -> Shape:
-    repo.path.with_name("twin.md").hardlink_to(repo.path / "README.md")
+    repo.path.with_name("hard-link.md").hardlink_to(repo.path / "README.md")
     return plain(repo)
 
 
@@ -295,7 +295,7 @@ def other_files_flagged(repo: Repo) -> Shape:
 def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
     """Return a builder of a clone with these attributes and settings, checked out by git itself."""
 
-    def make(repo: Repo) -> Shape:
+    def clone(repo: Repo) -> Shape:
         repo.commit(
             {
                 ".gitattributes": attributes,
@@ -307,14 +307,14 @@ def end_of_line(attributes: str, **settings: str) -> Callable[[Repo], Shape]:
         repo.git("clone", "-q", *options, ".", "../clone")
         return configured(repo.path.with_name("clone"))
 
-    make.__name__ = "eol: " + " ".join([attributes.strip(), *(f"{k}={v}" for k, v in settings.items())])
-    return make
+    clone.__name__ = "eol: " + " ".join([attributes.strip(), *(f"{k}={v}" for k, v in settings.items())])
+    return clone
 
 
 def another_file_system(repo: Repo) -> Shape:
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK) or shared.stat().st_dev == repo.path.stat().st_dev:
-        pytest.skip("there is no second file system to write to")
+        pytest.skip("no second file system is writable")
     linked = shared / f"docyard-test-{os.getpid()}"
     repositories.linked(repo, linked, "topic")
     return Shape(linked, linked)

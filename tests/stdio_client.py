@@ -1,4 +1,4 @@
-"""Clients of a server over standard input and output: one that writes raw lines, and the SDK's own."""
+"""Clients of a server over standard input and output: a client of raw lines, and the SDK's client."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def environment() -> dict[str, str]:
 
 
 def serve_command(repo: Path, *options: str) -> list[str]:
-    return [*preloaded.python(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*preloaded.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def line_of(message: Mapping[str, Any]) -> bytes:
-    """Return a message as one line."""
+    """Return a message as a line of JSON."""
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
 def call_line(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
-    """Return the line of one call, with a token if `progress` is requested."""
+    """Return the line of a call, with a progress token if `progress` is requested."""
     params: Message = {"name": tool, "arguments": arguments}
     if progress:
         params["_meta"] = {"progressToken": number}
@@ -66,12 +66,12 @@ HANDSHAKE = (line_of(INITIALIZE), line_of({"method": "notifications/initialized"
 
 
 class RawClient:
-    """A server process and both of its pipes, so that a test decides when each is written or closed."""
+    """A server process and its pipes, which a test writes and closes at any time."""
 
     def __init__(
         self, command: Sequence[str], variables: Mapping[str, str] | None = None, *, handshake: bool = True
     ) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read when the server has ended
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - read after the server's exit
         self.process = subprocess.Popen(
             command,
             bufsize=0,
@@ -89,7 +89,7 @@ class RawClient:
             self.receive()
 
     def write(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Write bytes without changes."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._stdin.fileno(), rest) :]
@@ -108,7 +108,7 @@ class RawClient:
             assert select.select([self._stdout], [], [], TIMEOUT_S)[0], "the server sent no message"
             chunk = os.read(self._stdout.fileno(), 1 << 16)
             if not chunk:
-                assert not self._unread, "the last line is cut"
+                assert not self._unread, "the last line is incomplete"
                 raise EOFError
             self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\n")
@@ -118,12 +118,12 @@ class RawClient:
 
     def receive_all(self) -> list[Message]:
         """Return all messages until the server closes its output."""
-        found: list[Message] = []
+        messages: list[Message] = []
         try:
             while True:
-                found.append(self.receive())
+                messages.append(self.receive())
         except EOFError:
-            return found
+            return messages
 
     def exchange(self, message: Mapping[str, Any]) -> Message:
         """Send a message and return the next message."""
@@ -135,7 +135,7 @@ class RawClient:
         return self.exchange({"id": identity, "method": method, "params": params})
 
     def call(self, identity: int, tool: str, arguments: object) -> Message:
-        """Call a tool and return the answer; messages before it are dropped."""
+        """Call a tool and return the response; discard earlier messages."""
         self.write(call_line(identity, tool, arguments))
         while (message := self.receive()).get("id") != identity:
             pass
@@ -163,7 +163,7 @@ class RawClient:
         return code, self._log.read().decode()
 
     def close(self) -> str:
-        """Close the server's input, drop its last answers, and return its standard error."""
+        """Close the server's input, discard its last messages, and return its standard error."""
         self.close_input()
         self.receive_all()
         return self.wait_for_exit()[1]
@@ -179,7 +179,7 @@ async def connect(
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect the SDK's client; `receive` gets the messages of a `legacy` client."""
+    """Start a server and connect the SDK's client. `receive` receives the messages of a `legacy` client."""
     env = dict(environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(

@@ -1,11 +1,11 @@
-"""Compares the links that `docyard validate` calls broken with those of an independent checker.
+"""Compare the broken links of `docyard validate` with those of an independent checker.
 
     npm install remark-cli remark-frontmatter remark-gfm remark-validate-links vfile-reporter-json
     cp path/to/docyard/benchmarks/remark.mjs .
     CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
     python -m benchmarks.checks.links folder report.json
 
-Both report the same broken link if its destination is within the checker's mark. Each difference is assigned
+Two findings are equal if Docyard's destination is within the span of the checker. Each difference is assigned
 to a reason that this module finds independently, or is printed as not explained; then the exit code is 1.
 docs/links.md lists the reasons.
 """
@@ -24,14 +24,14 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-NESTED = 20
+MAX_NESTED = 20
 RULES = ("broken-link", "broken-fragment", "broken-image")
-_NAMED = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_NAMED_TAG = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 _HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
 
 
-class Marked(NamedTuple):
-    """A broken link by the checker: its span by line and column, and the reason."""
+class CheckerFinding(NamedTuple):
+    """A broken link of the checker: its span by line and column, and the reason."""
 
     path: str
     start: tuple[int, int]
@@ -40,23 +40,23 @@ class Marked(NamedTuple):
     reason: str
 
 
-class Broken(NamedTuple):
-    """A broken link by Docyard: the start of its destination, and the message."""
+class DocyardFinding(NamedTuple):
+    """A broken link of Docyard: the start of its destination by line and column, and the message."""
 
     path: str
-    place: tuple[int, int]
+    position: tuple[int, int]
     rule: str
     message: str
 
 
-def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
-    """Yield the broken links of the checker's report about the files of a folder."""
+def read_checker_report(report: Path, folder: Path) -> Iterator[CheckerFinding]:
+    """Yield the broken links of the checker's report on the files of a folder."""
     for file in json.loads(report.read_text()):
-        whole = Path(file["cwd"], file["path"]).resolve()
-        path = whole.relative_to(folder.resolve()).as_posix()
+        absolute_path = Path(file["cwd"], file["path"]).resolve()
+        path = absolute_path.relative_to(folder.resolve()).as_posix()
         for message in file["messages"]:
             start, end = message["place"]["start"], message["place"]["end"]
-            yield Marked(
+            yield CheckerFinding(
                 path,
                 (start["line"], start["column"]),
                 (end["line"], end["column"]),
@@ -65,47 +65,50 @@ def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
             )
 
 
-def of_docyard(folder: Path) -> list[Broken]:
-    """Return the broken links by `docyard validate`."""
+def run_validate(folder: Path) -> list[DocyardFinding]:
+    """Return the broken links of `docyard validate`."""
     command = [sys.executable, "-m", "docyard", "validate", "-C", str(folder), "--json"]
     for rule in RULES:
         command += ["--rule", rule]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise SystemExit(done.stderr)
-    found: list[Mapping[str, Any]] = json.loads(done.stdout)["findings"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode not in (0, 1):
+        raise SystemExit(process.stderr)
+    findings: list[Mapping[str, Any]] = json.loads(process.stdout)["findings"]
     return [
-        Broken(item["path"], (item["line"], item["column"]), item["rule"], item["message"]) for item in found
+        DocyardFinding(item["path"], (item["line"], item["column"]), item["rule"], item["message"])
+        for item in findings
     ]
 
 
-def around(marked: Sequence[Marked], place: tuple[int, int]) -> list[Marked]:
-    """Return the marked links, in order, that contain a position; few contain each other."""
-    last = bisect_right(marked, place, key=lambda item: item.start)
-    return [item for item in marked[max(0, last - NESTED) : last] if place <= item.end]
+def find_containing(findings: Sequence[CheckerFinding], position: tuple[int, int]) -> list[CheckerFinding]:
+    """Return the findings, in order, that contain a position; few findings contain each other."""
+    last = bisect_right(findings, position, key=lambda item: item.start)
+    return [item for item in findings[max(0, last - MAX_NESTED) : last] if position <= item.end]
 
 
-def explain(marked: Marked, folder: Path) -> str | None:
+def explain(finding: CheckerFinding, folder: Path) -> str | None:
     """Return the reason why only the checker reports a link, or None if it is unknown."""
-    found = _HEADING.match(marked.reason)
-    if found is None:
+    match = _HEADING.match(finding.reason)
+    if match is None:
         return None
-    fragment, other = found[1], found[2]
-    file = folder / PurePosixPath(marked.path).parent / other if other else folder / marked.path
-    names = _html_names(file.resolve())
-    if fragment in names:
-        return "the place is named by an HTML tag, which the checker does not read"
-    if f"{fragment}/" in names:
-        return "the fragment ends in a slash, which the checker cuts off"
-    return "the top of the page in HTML" if fragment == "top" else None
+    fragment, other_path = match[1], match[2]
+    file = folder / PurePosixPath(finding.path).parent / other_path if other_path else folder / finding.path
+    html_names = _read_html_names(file.resolve())
+    if fragment in html_names:
+        return "the target is an HTML tag, which the checker does not read"
+    if f"{fragment}/" in html_names:
+        return "the fragment ends in a slash, which the checker removes"
+    return "the fragment is the top of the page in HTML" if fragment == "top" else None
 
 
 @cache
-def _html_names(file: Path) -> frozenset[str]:
+def _read_html_names(file: Path) -> frozenset[str]:
     """Return the ids and names of HTML tags in a file, in lower case, as the checker converts fragments."""
     if not file.is_file():
         return frozenset()
-    return frozenset(name.decode("utf-8", "replace").lower() for name in _NAMED.findall(file.read_bytes()))
+    return frozenset(
+        name.decode("utf-8", "replace").lower() for name in _NAMED_TAG.findall(file.read_bytes())
+    )
 
 
 def main() -> int:
@@ -113,34 +116,37 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compare broken links with those of an independent checker.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("report", type=Path)
-    parser.add_argument("--shown", type=int, default=20, help="how many of the differences to print")
-    given = parser.parse_args()
-    marked: dict[str, list[Marked]] = {}
-    for item in of_checker(given.report, given.folder):
-        marked.setdefault(item.path, []).append(item)
-    for items in marked.values():
-        items.sort(key=lambda item: item.start)
+    parser.add_argument("--shown", type=int, default=20, help="number of differences to print")
+    options = parser.parse_args()
+    findings_by_path: dict[str, list[CheckerFinding]] = {}
+    for finding in read_checker_report(options.report, options.folder):
+        findings_by_path.setdefault(finding.path, []).append(finding)
+    for findings in findings_by_path.values():
+        findings.sort(key=lambda finding: finding.start)
     counts: Counter[str] = Counter()
     unexplained: list[str] = []
-    known: set[Marked] = set()
-    for broken in of_docyard(given.folder):
-        same_links = around(marked.get(broken.path, ()), broken.place)
-        known.update(same_links)
-        if same_links:
-            counts["broken to both"] += 1
+    matched: set[CheckerFinding] = set()
+    for docyard_finding in run_validate(options.folder):
+        containing = find_containing(findings_by_path.get(docyard_finding.path, ()), docyard_finding.position)
+        matched.update(containing)
+        if containing:
+            counts["broken for both"] += 1
         else:
-            unexplained.append(f"only Docyard: {broken.path}:{broken.place[0]}: {broken.message}")
-    for item in (item for items in marked.values() for item in items if item not in known):
-        reason = explain(item, given.folder)
+            line = docyard_finding.position[0]
+            unexplained.append(f"only Docyard: {docyard_finding.path}:{line}: {docyard_finding.message}")
+    for finding in (
+        finding for findings in findings_by_path.values() for finding in findings if finding not in matched
+    ):
+        reason = explain(finding, options.folder)
         if reason:
             counts[f"only the checker: {reason}"] += 1
         else:
-            unexplained.append(f"only the checker: {item.path}:{item.start[0]}: {item.reason}")
+            unexplained.append(f"only the checker: {finding.path}:{finding.start[0]}: {finding.reason}")
     for name, count in counts.items():
         print(f"{count:>8,} {name}")
     print(f"{len(unexplained):>8,} not explained")
-    for line in unexplained[: given.shown]:
-        print(line)
+    for difference in unexplained[: options.shown]:
+        print(difference)
     return 1 if unexplained else 0
 
 

@@ -1,4 +1,4 @@
-"""Random scripts of operations on one document, each with the units that it touches."""
+"""Random scripts of operations on a document, each with the units that it touches."""
 
 from __future__ import annotations
 
@@ -37,92 +37,96 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind
 
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-02")
-_FEW = 4
+_MAX_PASSED = 4
 _WORDS = re.compile(r"[A-Za-z]{5,}")
 
 
 class Touch(NamedTuple):
-    """A unit that a step touches; two steps may touch one if both only add to it, or change other parts."""
+    """A unit that a step touches.
+
+    Two steps may touch a shared unit: they only add text to the unit, or change different fields of it.
+    """
 
     unit: str
     is_shared: bool = False
 
 
 class Step(NamedTuple):
-    """A change of a document by addresses of the base, and what it touches."""
+    """A change of a document by addresses of the base, and the units that it touches."""
 
     touches: tuple[Touch, ...]
-    make: Callable[[Document, Document], Document]
+    apply: Callable[[Document, Document], Document]
 
 
-class Refused(Exception):
+class StepRefused(Exception):
     """A step is not possible: its target is missing, or the operation is refused."""
 
 
 def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Document:
-    """Return the document after some steps. Raises Refused."""
+    """Return the document after the steps. Raises Refused."""
     document = start
     for step in steps:
         try:
-            document = step.make(base, document)
+            document = step.apply(base, document)
         except WorkspaceError as error:
-            raise Refused(str(error)) from error
+            raise StepRefused(str(error)) from error
     return document
 
 
-def are_apart(one: Sequence[Step], other: Sequence[Step]) -> bool:
-    """Return True if two scripts touch different units."""
-    mine = {touch for step in one for touch in step.touches}
-    known: dict[str, bool] = {}
-    for touch in mine:
-        known[touch.unit] = known.get(touch.unit, True) and touch.is_shared
+def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
+    """Return True if two scripts touch different units, except shared units."""
+    left_touches = {touch for step in left for touch in step.touches}
+    is_shared_by_unit: dict[str, bool] = {}
+    for touch in left_touches:
+        is_shared_by_unit[touch.unit] = is_shared_by_unit.get(touch.unit, True) and touch.is_shared
     return all(
-        touch.is_shared and known[touch.unit]
-        for step in other
+        touch.is_shared and is_shared_by_unit[touch.unit]
+        for step in right
         for touch in step.touches
-        if touch.unit in known
+        if touch.unit in is_shared_by_unit
     )
 
 
-def edit(
-    operation: Callable[..., DocumentOperation], *names: str, **fields: object
+def edit_step(
+    operation: Callable[..., DocumentOperation], *address_fields: str, **fields: object
 ) -> Callable[[Document, Document], Document]:
-    """Return a function that runs an operation; `names` are its fields with addresses of the base."""
+    """Return a function that runs an operation. `address_fields` contain addresses of the base."""
 
-    def make(base: Document, document: Document) -> Document:
-        given = dict(fields)
-        for name in names:
-            if given.get(name) is not None:
-                given[name] = map_address(base, document, str(given[name])) or given[name]
-        return operation(file=document.path, **given).revise(document, EDIT_CONTEXT)[0]
+    def apply(base: Document, document: Document) -> Document:
+        arguments = dict(fields)
+        for field in address_fields:
+            if arguments.get(field) is not None:
+                arguments[field] = map_address(base, document, str(arguments[field])) or arguments[field]
+        return operation(file=document.path, **arguments).revise(document, EDIT_CONTEXT)[0]
 
-    return make
+    return apply
 
 
-def move(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
+def move_step(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
     """Return a function that moves a section within its document."""
 
-    def make(base: Document, document: Document) -> Document:
-        key, above, is_sibling = (
-            None if name is None else map_address(base, document, name) for name in (slug, parent, before)
+    def apply(base: Document, document: Document) -> Document:
+        key, parent_key, before_key = (
+            None if address is None else map_address(base, document, address)
+            for address in (slug, parent, before)
         )
         section = next(item for item in document.sections if item.key == key)
-        place = find_target_position(document, above, is_sibling, None, section)
-        if is_in_place(document, section, document, place) and place.level == section.level:
+        position = find_target_position(document, parent_key, before_key, None, section)
+        if is_in_place(document, section, document, position) and position.level == section.level:
             return document
         form = document.form or EDIT_CONTEXT.form
-        return move_section(document, section, document, place, (form, form), LinkRules()).target
+        return move_section(document, section, document, position, (form, form), LinkRules()).target
 
-    return make
+    return apply
 
 
-class Drawing:
-    """Draws steps for a document."""
+class ScriptGenerator:
+    """Draws random steps for a document."""
 
-    def __init__(self, document: Document, chance: random.Random, name: str) -> None:
-        self._document, self._chance, self._name = document, chance, name
+    def __init__(self, document: Document, rng: random.Random, name: str) -> None:
+        self._document, self._rng, self._name = document, rng, name
         self._number = 0
-        # An address that becomes free without its number and is used again is a different unit.
+        # An address that is free after a removal and then used again is a different unit.
         self.sections = [
             item
             for item in document.sections
@@ -134,189 +138,215 @@ class Drawing:
             for task in document.tasks(section)
         ]
 
-    def fresh(self) -> str:
-        """Return words that do not occur elsewhere."""
+    def unique_text(self) -> str:
+        """Return a text that does not occur elsewhere."""
         self._number += 1
-        return f"{self._name} wrote {self._number}{self._chance.randrange(10**6)}"
+        return f"{self._name} wrote {self._number}{self._rng.randrange(10**6)}"
 
-    def steps(self) -> Iterator[Step]:
-        """Yield steps endlessly."""
-        kinds = [
-            self._text,
-            self._append,
-            self._words,
-            self._add,
-            self._rename,
-            self._move,
-            self._remove,
-            self._metadata,
+    def draw_steps(self) -> Iterator[Step]:
+        """Yield steps without end."""
+        draw_functions = [
+            self._replace_text_step,
+            self._append_step,
+            self._replace_word_step,
+            self._add_section_step,
+            self._rename_step,
+            self._move_section_step,
+            self._remove_step,
+            self._metadata_step,
         ]
         if self.tasks:
-            kinds += [self._task] * 5
+            draw_functions += [self._task_step] * 5
         while True:
-            step = self._chance.choice(kinds)()
+            step = self._rng.choice(draw_functions)()
             if step is not None:
                 yield step
 
-    def _any(self) -> Section:
-        return self._chance.choice(self.sections)
+    def _draw_section(self) -> Section:
+        return self._rng.choice(self.sections)
 
-    def _text(self) -> Step:
-        key = self._any().key
-        content = "\n\n".join(self.fresh() for _ in range(self._chance.randint(1, 3)))
+    def _replace_text_step(self) -> Step:
+        key = self._draw_section().key
+        content = "\n\n".join(self.unique_text() for _ in range(self._rng.randint(1, 3)))
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}")),
-            edit(UpdateContent, "slug", slug=key, content=content),
+            edit_step(UpdateContent, "slug", slug=key, content=content),
         )
 
-    def _append(self) -> Step:
-        section = self._any()
+    def _append_step(self) -> Step:
+        section = self._draw_section()
         key = section.key
-        content = self._chance.choice(["{}", "- {}", "```\n{}\n```"]).format(self.fresh())
+        content = self._rng.choice(["{}", "- {}", "```\n{}\n```"]).format(self.unique_text())
         # Two steps that fill an empty section write the same text.
         has_text = bool(self._document.data[section.body : section.end].strip())
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", has_text)),
-            edit(AppendContent, "slug", slug=key, content=content),
+            edit_step(AppendContent, "slug", slug=key, content=content),
         )
 
-    def _words(self) -> Step | None:
-        section = self._any()
-        found = [*_WORDS.finditer(self._document.text(section.body, section.end))]
-        if not found:
+    def _replace_word_step(self) -> Step | None:
+        section = self._draw_section()
+        words = [*_WORDS.finditer(self._document.text(section.body, section.end))]
+        if not words:
             return None
-        word = self._chance.choice(found)
+        word = self._rng.choice(words)
         old = word.group()
         key = section.key
-        # The position of a word is identified by the line breaks before it.
+        # The number of line breaks before a word identifies its position.
         block = self._document.text(section.body, section.end)[: word.start()].count("\n")
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {block}")),
-            edit(ReplaceText, "slug", slug=key, old=old, new=self.fresh(), count=1),
+            edit_step(ReplaceText, "slug", slug=key, old=old, new=self.unique_text(), count=1),
         )
 
-    def _add(self) -> Step:
-        section = self._any()
-        is_sibling = self._chance.random() < 0.5
+    def _add_section_step(self) -> Step:
+        section = self._draw_section()
+        is_sibling = self._rng.random() < 0.5
         fields = {"after": section.key} if is_sibling else {"parent_slug": section.key}
         return Step(
             (
                 Touch(f"section {section.key}", True),
-                Touch(f"place {section.key}", not is_sibling and self._has_one_level_below(section)),
+                Touch(f"place {section.key}", not is_sibling and self._has_uniform_children(section)),
             ),
-            edit(AddSection, *fields, title=self.fresh(), content=self.fresh(), **fields),
+            edit_step(AddSection, *fields, title=self.unique_text(), content=self.unique_text(), **fields),
         )
 
-    def _rename(self) -> Step:
-        key = self._any().key
+    def _rename_step(self) -> Step:
+        key = self._draw_section().key
         return Step(
             (Touch(f"section {key}", True), Touch(f"heading {key}")),
-            edit(RenameSection, "slug", slug=key, new_title=self.fresh()),
+            edit_step(RenameSection, "slug", slug=key, new_title=self.unique_text()),
         )
 
-    def _move(self) -> Step:
-        section, other = self._any(), self._any()
-        is_sibling = self._chance.random() < 0.5
-        parent = None if is_sibling or self._chance.random() < 0.2 else other.key
-        before = other.key if is_sibling else None
+    def _move_section_step(self) -> Step:
+        section, other_section = self._draw_section(), self._draw_section()
+        is_sibling = self._rng.random() < 0.5
+        parent = None if is_sibling or self._rng.random() < 0.2 else other_section.key
+        before = other_section.key if is_sibling else None
         touches = [Touch(f"section {section.key}", True), Touch(f"place {section.key}")]
         if parent or before:
-            # A place is identified by a section there, which must not move itself.
-            is_shared = parent is None or self._has_one_level_below(other)
-            touches += [Touch(f"section {other.key}", True), Touch(f"place {other.key}", is_shared)]
-        touches += [Touch(f"place {item.key}") for item in self._passed(section, other if before else None)]
-        return Step(tuple(touches), move(section.key, parent, before))
+            # A position is identified by a section at the position, which must not move itself.
+            is_shared = parent is None or self._has_uniform_children(other_section)
+            touches += [
+                Touch(f"section {other_section.key}", True),
+                Touch(f"place {other_section.key}", is_shared),
+            ]
+        touches += [
+            Touch(f"place {item.key}")
+            for item in self._passed_siblings(section, other_section if before else None)
+        ]
+        return Step(tuple(touches), move_step(section.key, parent, before))
 
-    def _has_one_level_below(self, section: Section) -> bool:
-        """Return True if all children of a section are one level deeper, the level of a new one."""
+    def _has_uniform_children(self, section: Section) -> bool:
+        """Return True if all children of a section are one level deeper, the level of a new child."""
         return all(item.level == section.level + 1 for item in self._document.children(section))
 
-    def _passed(self, section: Section, before: Section | None) -> Sequence[Section]:
-        """Return the siblings that a section passes, if few: then either side may count as moved."""
-        above = None if section.parent is None else self._document.sections[section.parent]
-        row = list(self._document.children(above))
-        place = row.index(section)
-        to = row.index(before) if before in row else len(row)
-        passed = row[place + 1 : to] if to > place else row[to:place]
-        return passed if len(passed) <= _FEW else ()
+    def _passed_siblings(self, section: Section, before: Section | None) -> Sequence[Section]:
+        """Return the siblings that a section passes, if few: a merge may treat either side as moved."""
+        parent = None if section.parent is None else self._document.sections[section.parent]
+        siblings = list(self._document.children(parent))
+        position = siblings.index(section)
+        target_position = siblings.index(before) if before in siblings else len(siblings)
+        passed = (
+            siblings[position + 1 : target_position]
+            if target_position > position
+            else siblings[target_position:position]
+        )
+        return passed if len(passed) <= _MAX_PASSED else ()
 
-    def _remove(self) -> Step:
-        section = self._any()
+    def _remove_step(self) -> Step:
+        section = self._draw_section()
         removed = (section, *self._document.descendants(section))
         return Step(
             tuple(Touch(f"{kind} {item.key}") for item in removed for kind in ("section", "place")),
-            edit(RemoveSection, "slug", slug=section.key),
+            edit_step(RemoveSection, "slug", slug=section.key),
         )
 
-    def _metadata(self) -> Step:
-        if self._chance.random() < 0.3:
-            return Step((Touch("key tags"),), edit(TagDocument, tags=(self.fresh(),)))
-        key = self._chance.choice([f"key{number}" for number in range(9)])
-        return Step((Touch(f"key {key}"),), edit(SetMetadata, metadata={key: self.fresh()}))
+    def _metadata_step(self) -> Step:
+        if self._rng.random() < 0.3:
+            return Step((Touch("key tags"),), edit_step(TagDocument, tags=(self.unique_text(),)))
+        key = self._rng.choice([f"key{number}" for number in range(9)])
+        return Step((Touch(f"key {key}"),), edit_step(SetMetadata, metadata={key: self.unique_text()}))
 
-    def _task(self) -> Step:
-        section, task = self._chance.choice(self.tasks)
-        shared = (Touch(f"section {section.key}", True), Touch(f"text {section.key}", True))
-        part = Touch(f"task {task}", True)
-        match self._chance.randint(0, 6):
+    def _task_step(self) -> Step:
+        section, task = self._rng.choice(self.tasks)
+        section_touches = (Touch(f"section {section.key}", True), Touch(f"text {section.key}", True))
+        task_touch = Touch(f"task {task}", True)
+        match self._rng.randint(0, 6):
             case 0:
-                return Step(shared, edit(AddTask, "slug", slug=section.key, title=self.fresh()))
+                return Step(
+                    section_touches, edit_step(AddTask, "slug", slug=section.key, title=self.unique_text())
+                )
             case 1:
                 return Step(
-                    (*shared, part, Touch(f"box {task}")),
-                    edit(CompleteTask, "slug", slug=task, note=self.fresh()),
+                    (*section_touches, task_touch, Touch(f"box {task}")),
+                    edit_step(CompleteTask, "slug", slug=task, note=self.unique_text()),
                 )
             case 2:
-                return Step((*shared, part, Touch(f"box {task}")), edit(ReopenTask, "slug", slug=task))
+                return Step(
+                    (*section_touches, task_touch, Touch(f"box {task}")),
+                    edit_step(ReopenTask, "slug", slug=task),
+                )
             case 3:
                 return Step(
-                    (*shared, part, Touch(f"title {task}")),
-                    edit(UpdateTask, "slug", slug=task, title=self.fresh()),
+                    (*section_touches, task_touch, Touch(f"title {task}")),
+                    edit_step(UpdateTask, "slug", slug=task, title=self.unique_text()),
                 )
             case 4:
-                field = self._chance.choice(["criteria", "assignee"])
+                field = self._rng.choice(["criteria", "assignee"])
                 return Step(
-                    (*shared, part, Touch(f"{field} {task}")),
-                    edit(UpdateTask, "slug", slug=task, **{field: self.fresh()}),
+                    (*section_touches, task_touch, Touch(f"{field} {task}")),
+                    edit_step(UpdateTask, "slug", slug=task, **{field: self.unique_text()}),
                 )
             case 5:
-                return Step((*shared, Touch(f"task {task}")), edit(RemoveTask, "slug", slug=task))
-            case _:
-                to = self._any().key
                 return Step(
-                    (*shared, Touch(f"task {task}"), Touch(f"section {to}", True), Touch(f"text {to}", True)),
-                    edit(MoveTask, "slug", "to_slug", slug=task, to_slug=to),
+                    (*section_touches, Touch(f"task {task}")), edit_step(RemoveTask, "slug", slug=task)
+                )
+            case _:
+                target_key = self._draw_section().key
+                return Step(
+                    (
+                        *section_touches,
+                        Touch(f"task {task}"),
+                        Touch(f"section {target_key}", True),
+                        Touch(f"text {target_key}", True),
+                    ),
+                    edit_step(MoveTask, "slug", "to_slug", slug=task, to_slug=target_key),
                 )
 
-    def clash(self) -> tuple[Step, Step, UnitId] | None:
-        """Return two steps that change one unit differently, and that unit."""
-        section = self._any()
+    def draw_clash(self) -> tuple[Step, Step, UnitId] | None:
+        """Return two steps that change a unit differently, and the unit."""
+        section = self._draw_section()
         key = section.key
-        texts = [edit(UpdateContent, "slug", slug=key, content=self.fresh()) for _ in range(2)]
-        match self._chance.randint(0, 5 if self.tasks else 3):
+        texts = [edit_step(UpdateContent, "slug", slug=key, content=self.unique_text()) for _ in range(2)]
+        match self._rng.randint(0, 5 if self.tasks else 3):
             case 0:
-                makes = [edit(RenameSection, "slug", slug=key, new_title=self.fresh()) for _ in range(2)]
+                changes = [
+                    edit_step(RenameSection, "slug", slug=key, new_title=self.unique_text()) for _ in range(2)
+                ]
                 unit = UnitId(UnitKind.HEADING, key)
             case 1:
-                makes, unit = texts, UnitId(UnitKind.TEXT, key)
+                changes, unit = texts, UnitId(UnitKind.TEXT, key)
                 if not self._document.data[section.body : section.end].strip():
                     return None
             case 2:
-                makes = [edit(RemoveSection, "slug", slug=key), texts[0]]
+                changes = [edit_step(RemoveSection, "slug", slug=key), texts[0]]
                 unit = UnitId(UnitKind.SECTION, key)
             case 3:
-                makes = [edit(SetMetadata, metadata={"clash": self.fresh()}) for _ in range(2)]
+                changes = [edit_step(SetMetadata, metadata={"clash": self.unique_text()}) for _ in range(2)]
                 unit = UnitId(UnitKind.METADATA, "clash")
             case 4:
-                _, task = self._chance.choice(self.tasks)
-                makes = [edit(UpdateTask, "slug", slug=task, title=self.fresh()) for _ in range(2)]
-                unit = UnitId(UnitKind.TASK, task)
-            case _:
-                _, task = self._chance.choice(self.tasks)
-                makes = [
-                    edit(RemoveTask, "slug", slug=task),
-                    edit(UpdateTask, "slug", slug=task, criteria=self.fresh()),
+                _, task = self._rng.choice(self.tasks)
+                changes = [
+                    edit_step(UpdateTask, "slug", slug=task, title=self.unique_text()) for _ in range(2)
                 ]
                 unit = UnitId(UnitKind.TASK, task)
-        self._chance.shuffle(makes)
-        return Step((), makes[0]), Step((), makes[1]), unit
+            case _:
+                _, task = self._rng.choice(self.tasks)
+                changes = [
+                    edit_step(RemoveTask, "slug", slug=task),
+                    edit_step(UpdateTask, "slug", slug=task, criteria=self.unique_text()),
+                ]
+                unit = UnitId(UnitKind.TASK, task)
+        self._rng.shuffle(changes)
+        return Step((), changes[0]), Step((), changes[1]), unit

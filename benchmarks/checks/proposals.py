@@ -1,17 +1,17 @@
-"""Measures many open proposals, over a folder of real Markdown.
+"""Measure many open proposals, over a folder of real Markdown.
 
     python -m benchmarks.checks.proposals FOLDER [--open 200] [--merges 20] [--seed 1]
 
-A repository is made of the folder, and proposals are opened one after the other while its branch moves. Each
-adds words to sections of one to three documents, which are drawn from a few, so that many overlap. Then
-views and merges alternate, so that the branch has moved before each view.
+The documents of the folder are committed to a repository. Proposals are opened in sequence while the branch
+moves. Each adds words to sections of one to three documents of a small set, so that many overlap. Then views
+and merges alternate, so that the branch has moved before each view.
 
 listed       every proposal with its state
-view         one with its state, its changes as Markdown, a preview of its merge with checks, its comments,
-             and its overlaps with all others
-again        the same once more, while nothing has moved
-merge        a merge of one, with its checks
-synced       a merge of another one, with fsync
+view         a proposal with its state, changes as Markdown, preview of the merge with checks, comments, and
+             overlaps with all other proposals
+again        the same view, while no branch has moved
+merge        a merge of a proposal, with its checks
+synced       a merge of a proposal, with fsync
 new process  the imports, the list, and a view, by a new process
 
 FTS5's queries and a bare round trip are measured in the same run, as a measure of the machine's speed. Prints
@@ -30,12 +30,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.child import ROOT, environment
+from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.engines.fts5 import measure as measure_fts5
 from benchmarks.reports.yardsticks import SMALL, TRIP_MS
-from benchmarks.serving.stdio import Peer
-from benchmarks.timing import percentile, seconds
+from benchmarks.serving.stdio import StdioServer
+from benchmarks.timing import measure_seconds, percentile
 from workspace.diff.formats import format_markdown
 from workspace.edits import AppendContent
 from workspace.proposals.actions.repository import Actor
@@ -46,10 +46,10 @@ from workspace.writing.plan import Mode
 VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits for 200 open proposals on the small corpus, on the reference machine."""
 
-_DRAWN = 60  # documents that proposals touch
-_TRIPS = 200
-_QUERIES = 50
-_SHOWN = 20_000  # characters of Markdown
+_TOUCHED_DOCUMENTS = 60  # documents that proposals may touch
+_TRIP_COUNT = 200
+_QUERY_COUNT = 50
+_MAX_CHARACTERS = 20_000  # characters of Markdown
 _ACTOR = Actor(
     Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "check", "benchmark"
 )
@@ -66,89 +66,90 @@ class Times(NamedTuple):
     overlaps: float
 
 
-def fill(workspace: Workspace, corpus: Corpus, count: int, chance: random.Random) -> list[str]:
-    """Open `count` proposals and return their ids; the branch gets a commit after every other one."""
+def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random.Random) -> list[str]:
+    """Open `count` proposals and return their ids. The branch gets a commit after every second proposal."""
     paths = sorted(corpus.documents)
-    drawn = chance.sample(paths, min(_DRAWN, len(paths)))
+    touched_paths = rng.sample(paths, min(_TOUCHED_DOCUMENTS, len(paths)))
     proposal_actions = workspace.proposal_actions()
     ids = []
     for number in range(count):
-        opened = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
+        proposal = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
         words = f"Words of proposal {number}, and some more of them."
         operations = [
-            _addition(workspace, path, words, chance) for path in chance.sample(drawn, chance.randint(1, 3))
+            _make_append(workspace, path, words, rng) for path in rng.sample(touched_paths, rng.randint(1, 3))
         ]
-        proposal_actions.open_branch(opened.id).write(
+        proposal_actions.open_branch(proposal.id).write(
             operations, mode=Mode.ALL, tool="check", client="benchmark"
         )
-        proposal_actions.submit(opened.id, _ACTOR)
+        proposal_actions.submit(proposal.id, _ACTOR)
         proposal_actions.comment(
-            opened.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug
+            proposal.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug
         )
-        ids.append(opened.id)
+        ids.append(proposal.id)
         if number % 2:
-            step = _addition(workspace, chance.choice(paths), f"Step {number}.", chance)
-            workspace.write([step], mode=Mode.ALL, tool="check", client="benchmark")
+            operation = _make_append(workspace, rng.choice(paths), f"Step {number}.", rng)
+            workspace.write([operation], mode=Mode.ALL, tool="check", client="benchmark")
     return ids
 
 
-def _addition(workspace: Workspace, path: str, words: str, chance: random.Random) -> AppendContent:
+def _make_append(workspace: Workspace, path: str, words: str, rng: random.Random) -> AppendContent:
     sections = workspace.snapshot().document(path).sections
-    section = chance.choice([one for one in sections if one.key == one.address])
+    section = rng.choice([item for item in sections if item.key == item.address])
     return AppendContent(file=path, slug=section.key, content=words)
 
 
-def view(workspace: Workspace, name: str) -> int:
-    """View a proposal as a reviewer does; return the number of overlapping ones."""
-    every = workspace.proposal_actions().list_all()
-    proposal = workspace.proposal_actions().find(name)
+def view_proposal(workspace: Workspace, proposal_id: str) -> int:
+    """View a proposal as a reviewer does; return the number of overlapping proposals."""
+    all_proposals = workspace.proposal_actions().list_all()
+    proposal = workspace.proposal_actions().find(proposal_id)
     proposal_reviews = workspace.proposal_reviews()
     changes = proposal_reviews.changes(proposal)
-    format_markdown(changes.documents, _SHOWN)
+    format_markdown(changes.documents, _MAX_CHARACTERS)
     proposal_reviews.preview(proposal)
     proposal_reviews.comments(proposal)
-    return len(proposal_reviews.overlaps(proposal, every))
+    return len(proposal_reviews.overlaps(proposal, all_proposals))
 
 
-def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: random.Random) -> Times:
+def measure_proposals(workspace: Workspace, ids: Sequence[str], merges: int, rng: random.Random) -> Times:
     """Measure alternating views and merges; skip proposals with conflicts."""
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
-    view(workspace, ids[0])
-    waiting = chance.sample(list(ids), len(ids))
+    view_proposal(workspace, ids[0])
+    unmerged_ids = rng.sample(list(ids), len(ids))
     times = Times([], [], [], [], [], 0.0)
-    found = 0
-    while waiting and len(times.synced) < merges:
-        name, viewed = waiting.pop(), chance.choice(ids)
-        if proposal_reviews.preview(proposal_actions.find(name)).conflicts:
+    overlap_count = 0
+    while unmerged_ids and len(times.synced) < merges:
+        merged_id, viewed_id = unmerged_ids.pop(), rng.choice(ids)
+        if proposal_reviews.preview(proposal_actions.find(merged_id)).conflicts:
             continue
-        times.listed.append(seconds(proposal_actions.list_all))
-        times.view.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
-        times.again.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
-        found += view(workspace, viewed)
+        times.listed.append(measure_seconds(proposal_actions.list_all))
+        times.view.append(measure_seconds(lambda: view_proposal(workspace, viewed_id)))  # noqa: B023
+        times.again.append(measure_seconds(lambda: view_proposal(workspace, viewed_id)))  # noqa: B023
+        overlap_count += view_proposal(workspace, viewed_id)
         workspace.durable = len(times.merge) > len(times.synced)
         merge_times = times.synced if workspace.durable else times.merge
-        merge_times.append(seconds(lambda: proposal_actions.merge(name, _ACTOR)))  # noqa: B023
-    return times._replace(overlaps=found / max(1, len(times.view)))
+        merge_times.append(measure_seconds(lambda: proposal_actions.merge(merged_id, _ACTOR)))  # noqa: B023
+    return times._replace(overlaps=overlap_count / max(1, len(times.view)))
 
 
-def new_process(folder: Path, name: str, home: Path) -> float:
-    """Measure a process that views one proposal and ends, in seconds."""
+def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
+    """Return the seconds of a process that views a proposal and exits."""
     code = (
-        "import sys; from pathlib import Path; from benchmarks.checks.proposals import view; "
-        "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
+        "import sys; from pathlib import Path; from benchmarks.checks.proposals import view_proposal; "
+        "from workspace.workspace import Workspace; "
+        "view_proposal(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
     )
-    command = [sys.executable, "-c", code, str(folder), name]
-    return seconds(lambda: subprocess.run(command, cwd=ROOT, env=environment(home), check=True))
+    command = [sys.executable, "-c", code, str(folder), proposal_id]
+    return measure_seconds(lambda: subprocess.run(command, cwd=ROOT, env=child_environment(home), check=True))
 
 
-def scale(corpus: Corpus, home: Path) -> tuple[float, float]:
-    """Return milliseconds of FTS5's median query and of a bare round trip."""
+def measure_yardsticks(corpus: Corpus, home: Path) -> tuple[float, float]:
+    """Return the medians of FTS5's queries and of bare round trips in milliseconds."""
     texts = list(corpus.texts())
-    found = measure_fts5(texts, draw_queries(texts, _QUERIES), home)
-    with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
-        peer.initialize()
-        trips = [seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)]
-    return found["query"]["p50_ms"], percentile(trips, 0.5) * 1e3
+    results = measure_fts5(texts, draw_queries(texts, _QUERY_COUNT), home)
+    with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as server:
+        server.initialize()
+        trip_times = [measure_seconds(lambda: server.request("ping")) for _ in range(_TRIP_COUNT)]
+    return results["query"]["p50_ms"], percentile(trip_times, 0.5) * 1e3
 
 
 def main() -> int:
@@ -159,35 +160,37 @@ def main() -> int:
     parser.add_argument("--merges", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    chance = random.Random(options.seed)
+    rng = random.Random(options.seed)
     corpus = Corpus.read(options.folder)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         repository = home / "repository"
         make_repository(corpus, repository)
         workspace = Workspace.open(repository, durable=False)
-        begun = time.perf_counter()
-        ids = fill(workspace, corpus, options.open, chance)
-        took = time.perf_counter() - begun
-        print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {took:.0f} s")
-        alone = new_process(repository, ids[-1], home)
-        times = measure(workspace, ids, options.merges, chance)
-        query, trip = scale(corpus, home)
-    by = max(1.0, query / SMALL.query_ms)
-    print(f"FTS5's query p50 {query:.2f} ms ({by:.2f}x)")
-    print(f"bare round trip p50 {trip:.2f} ms ({trip / TRIP_MS:.2f}x)")
-    print(f"a proposal overlaps with {times.overlaps:.1f} others")
-    missed = 0
-    limits = {"view": VIEW_MS * by, "merge": MERGE_MS * by}
+        start = time.perf_counter()
+        ids = open_proposals(workspace, corpus, options.open, rng)
+        elapsed = time.perf_counter() - start
+        print(f"{len(corpus.documents):,} documents, {len(ids)} proposals in {elapsed:.0f} s")
+        new_process_s = measure_new_process(repository, ids[-1], home)
+        times = measure_proposals(workspace, ids, options.merges, rng)
+        query_ms, trip_ms = measure_yardsticks(corpus, home)
+    factor = max(1.0, query_ms / SMALL.query_ms)
+    print(f"FTS5's query p50 {query_ms:.2f} ms ({factor:.2f}x)")
+    print(f"bare round trip p50 {trip_ms:.2f} ms ({trip_ms / TRIP_MS:.2f}x)")
+    print(f"a proposal overlaps with {times.overlaps:.1f} other proposals")
+    missed_count = 0
+    limits = {"view": VIEW_MS * factor, "merge": MERGE_MS * factor}
     for name in ("listed", "view", "again", "merge", "synced"):
         values = getattr(times, name)
         p50, p95 = (percentile(values, share) * 1e3 for share in (0.5, 0.95))
-        most = limits.get(name)
-        verdict = "" if most is None else f"  p50 must be <= {most:.0f}: {'met' if p50 <= most else 'MISSED'}"
-        missed += most is not None and p50 > most
+        limit = limits.get(name)
+        verdict = (
+            "" if limit is None else f"  p50 must be <= {limit:.0f}: {'met' if p50 <= limit else 'MISSED'}"
+        )
+        missed_count += limit is not None and p50 > limit
         print(f"{name:12} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms{verdict}")
-    print(f"new process  {alone * 1e3:11.0f} ms")
-    return 1 if missed else 0
+    print(f"new process  {new_process_s * 1e3:11.0f} ms")
+    return 1 if missed_count else 0
 
 
 if __name__ == "__main__":

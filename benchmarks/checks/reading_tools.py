@@ -1,14 +1,14 @@
-"""Checks outlines and sections of the reading tools, and the estimate of tokens, over real Markdown.
+"""Check outlines and sections of the reading tools, and the estimate of tokens, over real Markdown.
 
     python -m benchmarks.checks.reading_tools FOLDER
 
-headings   the outline has the headings that markdown-it-py finds by its own full CommonMark parse: their
-           text, level and line
-sections   each section is found by its address, and its bytes are those of the lines from its heading to the
-           next one that is not below it, by the lines of markdown-it-py's headings
+headings   the outline has the headings of markdown-it-py's own full CommonMark parse, with equal text,
+           level and line
+sections   each section is found by its address, and its bytes are the lines from its heading to the next
+           heading that is not below it, by the lines of markdown-it-py's headings
 tokens     the error of the estimate against o200k_base and cl100k_base
 
-The exit code is 1 if anything disagrees, or if fewer than 95 % of the documents are estimated within 20 %.
+The exit code is 1 after a disagreement, or if fewer than 95 % of the documents are estimated within 20 %.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 from rs_bpe.bpe import openai
 
-from benchmarks.corpus import markdown_files
+from benchmarks.corpus import find_markdown_files
 from workspace.texts.finder import find_entry
 from workspace.texts.headings import OutlineEntry, TextOutline
 from workspace.texts.outline import read_outline
 from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import estimate_tokens
 
-SHOWN = 20
-WITHIN = 0.20
-SHARE = 0.95
+MAX_SHOWN = 20
+MAX_ERROR = 0.20
+MIN_SHARE = 0.95
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 _ANCHOR_LINE = re.compile(rb"[ \t]*(?:<a [^<>]*>[ \t]*(?:</a>)?[ \t]*)+(?:\r\n?|\n)?", re.IGNORECASE)
 _ANCHOR = re.compile(r"[ \t]*(?:\{#[^{}]*\}|<#[^<>]*>)[ \t]*$")
 
 
-class Read(NamedTuple):
-    """A heading by markdown-it-py. Lines count from 0; `first` is the line of the anchors above it."""
+class ParsedHeading(NamedTuple):
+    """A heading of markdown-it-py. Lines count from 0; `first` is the line of the first anchor above it."""
 
     line: int
     level: int
@@ -53,25 +53,25 @@ class Read(NamedTuple):
 
 
 @cache
-def _reference() -> MarkdownIt:
+def _reference_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").use(front_matter_plugin)
 
 
-def headings_of(data: bytes) -> list[Read]:
-    """Return the headings outside of lists and quotations, by markdown-it-py alone."""
+def parse_headings(data: bytes) -> list[ParsedHeading]:
+    """Return the headings outside lists and quotations, parsed by markdown-it-py alone."""
     lines = _LINE.findall(data)
-    tokens = _reference().parse(data.decode("utf-8-sig", "replace"))
-    found: list[Read] = []
+    tokens = _reference_parser().parse(data.decode("utf-8-sig", "replace"))
+    headings: list[ParsedHeading] = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             line = token.map[0]
-            words = " ".join(_ANCHOR.sub("", _plain(inline.children or ())).split())
-            found.append(Read(line, int(token.tag[1]), words, _first_line(lines, line)))
-    return found
+            words = " ".join(_ANCHOR.sub("", _to_plain_text(inline.children or ())).split())
+            headings.append(ParsedHeading(line, int(token.tag[1]), words, _find_first_line(lines, line)))
+    return headings
 
 
-def _plain(tokens: Sequence[Token]) -> str:
-    """Return the words of rendered Markdown without images, as in the slugs of GitHub."""
+def _to_plain_text(tokens: Sequence[Token]) -> str:
+    """Return the text of rendered Markdown without images, as in the slugs of GitHub."""
     words = []
     for token in tokens:
         if token.type in ("text", "code_inline"):
@@ -81,8 +81,8 @@ def _plain(tokens: Sequence[Token]) -> str:
     return "".join(words)
 
 
-def _first_line(lines: Sequence[bytes], line: int) -> int:
-    """Return the first line of HTML anchors above a heading; one blank line may be between."""
+def _find_first_line(lines: Sequence[bytes], line: int) -> int:
+    """Return the first line of HTML anchors above a heading. A blank line may follow the anchors."""
     above = line - 1
     if above >= 0 and not lines[above].strip():
         above -= 1
@@ -92,17 +92,19 @@ def _first_line(lines: Sequence[bytes], line: int) -> int:
     return first
 
 
-def disagreements(path: str, data: bytes) -> Iterator[str]:
+def find_disagreements(path: str, data: bytes) -> Iterator[str]:
     """Yield the differences of an outline of Markdown from markdown-it-py."""
     text = TextFile(path, "", data, TextKind.MARKDOWN)
     outline = read_outline(text)
-    headings = headings_of(data)
-    entries = _with_heading(text, outline)
-    found = [(entry.line - 1, entry.level or 1, " ".join(entry.title.split())) for entry in entries]
+    headings = parse_headings(data)
+    entries = _entries_with_heading(text, outline)
+    actual = [(entry.line - 1, entry.level or 1, " ".join(entry.title.split())) for entry in entries]
     expected = [(heading.line, heading.level, heading.text) for heading in headings]
-    if found != expected:
-        one = next((pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]), None)
-        yield f"{path}: headings: {one or f'{len(found)} and not {len(expected)}'}"
+    if actual != expected:
+        first_difference = next(
+            (pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]), None
+        )
+        yield f"{path}: headings: {first_difference or f'{len(actual)} and not {len(expected)}'}"
         return
     lines = _LINE.findall(data)
     for number, entry in enumerate(entries):
@@ -110,76 +112,81 @@ def disagreements(path: str, data: bytes) -> Iterator[str]:
             yield f"{path}: {entry.address} is not found by its address"
         if not entry.level:
             continue
-        below = headings[number + 1 :]
-        end = next((item.first for item in below if _ends(item, entry.level, text)), len(lines))
+        later_headings = headings[number + 1 :]
+        end = next(
+            (item.first for item in later_headings if _ends_section(item, entry.level, text)), len(lines)
+        )
         expected_bytes = b"".join(lines[headings[number].first : end])
         if data[entry.tree] != expected_bytes:
-            yield f"{path}: {entry.address}: other bytes"
+            yield f"{path}: {entry.address}: different bytes"
 
 
-def _ends(item: Read, level: int, text: TextFile) -> bool:
+def _ends_section(item: ParsedHeading, level: int, text: TextFile) -> bool:
     """Return True if a section of this level ends at a heading: one not below it, or the document's title."""
     preamble = text.document.preamble if text.document else None
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 
 
-def _with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
+def _entries_with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
     document = text.document
     if document is None or not document.sections:
         return []
     return [outline.entries[section.position] for section in document.sections if section.has_heading]
 
 
-class Errors(NamedTuple):
+class EstimateErrors(NamedTuple):
     """The relative errors of the estimates of some texts, in ascending order."""
 
     shares: list[float]
     total: float
 
     @property
-    def within(self) -> float:
+    def share_within_limit(self) -> float:
         """Return the share of texts that are estimated within 20 %."""
-        return sum(abs(share) <= WITHIN for share in self.shares) / max(1, len(self.shares))
+        return sum(abs(share) <= MAX_ERROR for share in self.shares) / max(1, len(self.shares))
 
-    def at(self, percent: float) -> float:
-        """Return the error below which so many percent of the texts lie."""
+    def percentile(self, percent: float) -> float:
+        """Return the error that the given percentage of the texts does not exceed."""
         return self.shares[min(len(self.shares) - 1, int(len(self.shares) * percent / 100))]
 
 
-def errors(texts: Sequence[str], count: Callable[[str], int]) -> Errors:
+def measure_errors(texts: Sequence[str], count_tokens: Callable[[str], int]) -> EstimateErrors:
     """Compare the estimates of texts with a tokenizer's counts."""
-    pairs = [(estimate_tokens(text), count(text)) for text in texts]
-    shares = sorted((estimate - exact) / max(1, exact) for estimate, exact in pairs)
-    estimated, counted = (sum(column) for column in zip(*pairs, strict=True))
-    return Errors(shares, estimated / max(1, counted) - 1)
+    pairs = [(estimate_tokens(text), count_tokens(text)) for text in texts]
+    shares = sorted((estimate - actual_tokens) / max(1, actual_tokens) for estimate, actual_tokens in pairs)
+    estimated, actual = (sum(values) for values in zip(*pairs, strict=True))
+    return EstimateErrors(shares, estimated / max(1, actual) - 1)
 
 
 def main() -> int:
-    """Check, measure and print; return 1 if anything is wrong."""
+    """Check, measure and print; return 1 if a check failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in markdown_files(folder)}
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in find_markdown_files(folder)}
     if not files:
         parser.error("the folder has no Markdown")
-    wrong = [words for path, data in files.items() for words in disagreements(path, data)]
-    print(f"{len(files):,} documents, {len(wrong):,} disagreements on headings and sections")
-    print("\n".join(wrong[:SHOWN]))
+    problems = [problem for path, data in files.items() for problem in find_disagreements(path, data)]
+    print(f"{len(files):,} documents, {len(problems):,} disagreements on headings and sections")
+    print("\n".join(problems[:MAX_SHOWN]))
     texts = [data.decode("utf-8", "replace") for data in files.values()]
-    met = True
+    is_met = True
     for name, tokenizer in (("o200k_base", openai.o200k_base()), ("cl100k_base", openai.cl100k_base())):
-        found = errors(texts, tokenizer.count)
-        met = met and found.within >= SHARE
-        spread = "  ".join(f"{percent} %: {found.at(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99))
-        print(f"{name}: within 20 %: {found.within:.1%} of the documents, all in all {found.total:+.1%}")
-        print(f"    error at {spread}  worst: {max(map(abs, found.shares)):.1%}")
-    begin = time.perf_counter()
+        errors = measure_errors(texts, tokenizer.count)
+        is_met = is_met and errors.share_within_limit >= MIN_SHARE
+        errors_by_percentile = "  ".join(
+            f"{percent} %: {errors.percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
+        )
+        share = errors.share_within_limit
+        print(f"{name}: within 20 %: {share:.1%} of the documents, in total {errors.total:+.1%}")
+        print(f"    error at {errors_by_percentile}  worst: {max(map(abs, errors.shares)):.1%}")
+    start = time.perf_counter()
     for text in texts:
         estimate_tokens(text)
-    print(f"{sum(map(len, files.values())) / (time.perf_counter() - begin) / 1e6:.0f} MB/s")
-    return 0 if met and not wrong else 1
+    print(f"{sum(map(len, files.values())) / (time.perf_counter() - start) / 1e6:.0f} MB/s")
+    return 0 if is_met and not problems else 1
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""The link graph: built from every document, then updated after edits with new links."""
+"""The link graph: built from every document, then updated after edits that add links."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.documents.edits import NotFound, places
-from benchmarks.timing import seconds, spread
+from benchmarks.documents.edits import EditFailed, draw_sections
+from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.edits import AppendContent
@@ -23,40 +24,42 @@ _SCANS = 3
 def measure(repository: str, count: int) -> dict[str, Any]:
     """Measure the first build in seconds and bytes, the update after each edit, and a backlinks query.
 
-    `scan` is the same query without a graph.
+    `scan` is the backlinks query without a graph.
     """
     workspace = Workspace.open(Path(repository), durable=False)
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
         graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         try:
-            built = seconds(lambda: graph.follow(workspace.snapshot()))
+            build_s = measure_seconds(lambda: graph.follow(workspace.snapshot()))
             size = sum(file.stat().st_size for file in Path(folder).iterdir())
-            update_times, query_times = _edits(workspace, graph, count)
+            update_times, query_times = _measure_edits(workspace, graph, count)
         finally:
             graph.close()
     snapshot = workspace.snapshot()
     paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCANS)][:_SCANS]
-    scans = [seconds(lambda: ScannedInbound().find_linking_documents(snapshot, [path])) for path in paths]  # noqa: B023
+    scan_times = [
+        measure_seconds(partial(ScannedInbound().find_linking_documents, snapshot, [path])) for path in paths
+    ]
     return {
-        "seconds": built,
+        "seconds": build_s,
         "bytes": size,
-        "follow": spread(update_times[_WARM_UP:]),
-        "ask": spread(query_times[_WARM_UP:]),
-        "scan": spread(scans),
+        "follow": p50_p95_ms(update_times[_WARM_UP:]),
+        "ask": p50_p95_ms(query_times[_WARM_UP:]),
+        "scan": p50_p95_ms(scan_times),
     }
 
 
-def _edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[list[float], list[float]]:
+def _measure_edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[list[float], list[float]]:
     update_times: list[float] = []
     query_times: list[float] = []
-    for number, (path, slug) in enumerate(places(workspace, count + _WARM_UP, SEED)):
+    for number, (path, slug) in enumerate(draw_sections(workspace, count + _WARM_UP, SEED)):
         text = f"A sentence with [a link](../zq/linked-{number}.md)."
         operation = AppendContent(file=path, slug=slug, content=text)
         written = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
         if not written.is_committed:
-            raise NotFound(f"{path}: {written.steps[0].error}")
+            raise EditFailed(f"{path}: {written.steps[0].error}")
         snapshot = workspace.snapshot()
-        update_times.append(seconds(lambda: graph.follow(snapshot)))  # noqa: B023
-        query_times.append(seconds(lambda: graph.find_linking_documents(snapshot, [path])))  # noqa: B023
+        update_times.append(measure_seconds(lambda: graph.follow(snapshot)))  # noqa: B023
+        query_times.append(measure_seconds(lambda: graph.find_linking_documents(snapshot, [path])))  # noqa: B023
     return update_times, query_times

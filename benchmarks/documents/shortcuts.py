@@ -1,4 +1,4 @@
-"""The quick readers of headings and links: waiting times with them, and with the parser alone."""
+"""The fast readers of headings and links: waiting times with the readers, and with the parser alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.corpus import SEED
-from benchmarks.documents.edits import NotFound, places
+from benchmarks.documents.edits import EditFailed, draw_sections
 from benchmarks.search import full_index
 from index.link_graph import build
 from index.link_graph.graph import LinkGraph
@@ -32,8 +32,8 @@ reader of links (`workspace/links/`)."""
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
     """Measure processor seconds of a first list by type, index and link graph; milliseconds of an edit.
 
-    `without` is the reader that is replaced by the parser. All work is done in this process. Each edit adds
-    a link, which is checked.
+    `without` is the reader to replace by the parser. This process does all work, without children. Each edit
+    adds a link, which is checked.
     """
     with ExitStack() as stack:
         stack.enter_context(patch.object(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1_000_000))
@@ -49,22 +49,22 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
         for path in snapshot.documents:
             with suppress(WorkspaceError):
                 _ = snapshot.document(path).type
-        listed = time.process_time() - start
+        list_s = time.process_time() - start
         index_s = full_index.measure(repository, 1, f"{folder}/index")["cpu_seconds"]
         graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         stack.callback(graph.close)
         start = time.process_time()
         graph.follow(snapshot)
-        linked = time.process_time() - start
+        links_s = time.process_time() - start
         return {
-            "list_s": listed,
+            "list_s": list_s,
             "index_s": index_s,
-            "links_s": linked,
-            "edit_ms": _edit(workspace, places(workspace, count, SEED)),
+            "links_s": links_s,
+            "edit_ms": _measure_edits(workspace, draw_sections(workspace, count, SEED)),
         }
 
 
-def _edit(workspace: Workspace, sections: Iterable[tuple[str, str]]) -> float:
+def _measure_edits(workspace: Workspace, sections: Iterable[tuple[str, str]]) -> float:
     times: list[float] = []
     for number, (path, slug) in enumerate(sections):
         text = f"A sentence with [a link](../zr/linked-{number}.md)."
@@ -77,5 +77,5 @@ def _edit(workspace: Workspace, sections: Iterable[tuple[str, str]]) -> float:
         )
         times.append(1000 * (time.process_time() - start))
         if not written.is_committed:
-            raise NotFound(f"{path}: {written.steps[0].error}")
+            raise EditFailed(f"{path}: {written.steps[0].error}")
     return median(times)

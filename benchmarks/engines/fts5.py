@@ -1,4 +1,4 @@
-"""SQLite FTS5 for comparison: given sections, its porter stemmer and its own bm25."""
+"""SQLite FTS5 for comparison: receives sections, uses its own porter stemmer and bm25."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.corpus import Text
-from benchmarks.timing import percentile, seconds, spread, warm_seconds
+from benchmarks.corpus import SectionText
+from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms, percentile
 
-PAGE = 10
-BUILDS = 3
+PAGE_SIZE = 10
+BUILD_COUNT = 3
 
 
-def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Measure the build, the bytes of the file, queries, and one section replaced and found."""
+def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+    """Measure the build, the bytes of the file, queries, and edits of sections with a search for each."""
     rows = [(text.id, text.title, text.body) for text in texts]
 
     def search(query: Sequence[str]) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in query)
         rows = database.execute(
-            "SELECT id FROM section WHERE section MATCH ? ORDER BY rank LIMIT ?", (words, PAGE)
+            "SELECT id FROM section WHERE section MATCH ? ORDER BY rank LIMIT ?", (words, PAGE_SIZE)
         )
         return [row[0] for row in rows]
 
@@ -34,31 +34,31 @@ def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Pat
             )
         assert search([f"zq{number}edit"])
 
-    builds = []
-    for number in range(BUILDS):
+    build_times = []
+    for number in range(BUILD_COUNT):
         file = folder / f"fts5-{number}.sqlite"
         database = _open_database(file)
-        builds.append(seconds(partial(_build, database, rows)))
+        build_times.append(measure_seconds(partial(_build, database, rows)))
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         size = file.stat().st_size
-        if number < BUILDS - 1:
+        if number < BUILD_COUNT - 1:
             database.close()
             file.unlink()
     try:
-        times = warm_seconds(search, queries)
-        edits = [seconds(partial(edit, number)) for number in range(1, min(50, len(texts)) + 1)]
+        query_times = measure_warm_seconds(search, queries)
+        edit_times = [measure_seconds(partial(edit, number)) for number in range(1, min(50, len(texts)) + 1)]
     finally:
         database.close()
     return {
-        "seconds": median(builds),
+        "seconds": median(build_times),
         "bytes": size,
-        "query": spread(times),
-        "edit_p50_ms": percentile(edits, 0.5) * 1e3,
+        "query": p50_p95_ms(query_times),
+        "edit_p50_ms": percentile(edit_times, 0.5) * 1e3,
     }
 
 
 def _open_database(file: Path) -> sqlite3.Connection:
-    """Open a database without waits for the disk, as in our own build."""
+    """Open a database without waits for the disk, as in the measured build of Docyard."""
     database = sqlite3.connect(file)
     database.executescript(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

@@ -1,4 +1,4 @@
-"""tantivy for comparison, if installed: given sections, five fields, its English stemmer."""
+"""tantivy for comparison, if installed: receives sections, indexes five fields with its English stemmer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.corpus import Text
-from benchmarks.timing import seconds, spread, warm_seconds
+from benchmarks.corpus import SectionText
+from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
 
-PAGE = 10
-BUILDS = 3
+PAGE_SIZE = 10
+BUILD_COUNT = 3
 FIELDS = ("title", "headings", "body", "path", "tags")
 
 
@@ -21,7 +21,7 @@ def is_installed() -> bool:
     return find_spec("tantivy") is not None
 
 
-def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
+def measure(texts: Sequence[SectionText], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
     """Measure the build, the bytes of the index, and queries over all fields."""
     import tantivy
 
@@ -39,16 +39,16 @@ def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Pat
         index.reload()
 
     def search(query: Sequence[str]) -> list[str]:
-        hits = searcher.search(index.parse_query(" OR ".join(query), list(FIELDS)), PAGE).hits
+        hits = searcher.search(index.parse_query(" OR ".join(query), list(FIELDS)), PAGE_SIZE).hits
         return [searcher.doc(address)["id"][0] for _, address in hits]
 
-    builds = []
-    for number in range(BUILDS):
-        place = folder / f"tantivy-{number}"
-        place.mkdir()
-        index = tantivy.Index(schema, path=str(place))
-        builds.append(seconds(build))
+    build_times = []
+    for number in range(BUILD_COUNT):
+        index_folder = folder / f"tantivy-{number}"
+        index_folder.mkdir()
+        index = tantivy.Index(schema, path=str(index_folder))
+        build_times.append(measure_seconds(build))
     searcher = index.searcher()
-    times = warm_seconds(search, queries)
-    size = sum(file.stat().st_size for file in place.iterdir())
-    return {"seconds": median(builds), "bytes": size, "query": spread(times)}
+    times = measure_warm_seconds(search, queries)
+    size = sum(file.stat().st_size for file in index_folder.iterdir())
+    return {"seconds": median(build_times), "bytes": size, "query": p50_p95_ms(times)}

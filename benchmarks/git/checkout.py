@@ -1,4 +1,4 @@
-"""Cost of a work tree: an edit of 10,000 files in two levels, checked out and bare."""
+"""Cost of a work tree: an edit among 10,000 files, checked out and bare."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pygit2
 
 from benchmarks.corpus import Corpus, make_repository
-from benchmarks.timing import percentile, seconds
+from benchmarks.timing import measure_seconds, percentile
 from workspace.edits import AppendContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -19,7 +19,7 @@ _WARM_UP = 5
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """Return medians of `count` alternating edits in each, in milliseconds, and of their differences."""
+    """Return medians in milliseconds of `count` alternating edits in both repositories, and differences."""
     documents = {
         f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
         for outer in range(FOLDERS)
@@ -29,16 +29,16 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     make_repository(Corpus(documents), checked_out)
     bare = Path(folder) / "bare"
     pygit2.clone_repository(str(checked_out), str(bare), bare=True)
-    places = [Workspace.open(path, durable=False) for path in (checked_out, bare)]
+    workspaces = [Workspace.open(path, durable=False) for path in (checked_out, bare)]
     times: list[tuple[float, ...]] = []
     for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP))):
         operation = AppendContent(file=path, slug="one", content=f"Line {number}.")
-        times.append(tuple(seconds(lambda: _write(place, operation)) for place in places))  # noqa: B023
+        times.append(tuple(measure_seconds(lambda: _write(workspace, operation)) for workspace in workspaces))  # noqa: B023
     measured_times = times[_WARM_UP : _WARM_UP + count]
     return {
-        "checked_out_p50_ms": percentile([one for one, _ in measured_times], 0.5) * 1e3,
-        "bare_p50_ms": percentile([two for _, two in measured_times], 0.5) * 1e3,
-        "more_p50_ms": percentile([one - two for one, two in measured_times], 0.5) * 1e3,
+        "checked_out_p50_ms": percentile([with_tree for with_tree, _ in measured_times], 0.5) * 1e3,
+        "bare_p50_ms": percentile([bare_s for _, bare_s in measured_times], 0.5) * 1e3,
+        "more_p50_ms": percentile([with_tree - bare_s for with_tree, bare_s in measured_times], 0.5) * 1e3,
     }
 
 

@@ -1,4 +1,4 @@
-"""Git's part of a batch: objects, locks, the ref and its log, in a bare repository of 100,000 files."""
+"""Git operations of a batch (objects, locks, the ref and its log) in a bare repository of 100,000 files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pygit2
 
-from benchmarks.timing import spread
+from benchmarks.timing import p50_p95_ms
 from workspace.git import trees
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -22,7 +22,7 @@ _AUTHOR = Signature("Benchmark", "benchmark@example.org", 1_700_000_000)
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """Measure `count` commits that change one of the `files` each, without fsync, in milliseconds."""
+    """Measure `count` commits without fsync, each of one changed file, in milliseconds."""
     path = Path(folder) / "nested.git"
     pygit2.init_repository(str(path), bare=True, initial_head=BRANCH)
     store = GitStore(path)
@@ -31,17 +31,17 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     tree = trees.rewrite_tree(store, None, dict.fromkeys(paths, blob))
     tip = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "All files")
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(tip + "\n")
-    times, processor = [], []
+    times, processor_times = [], []
     for number, file in enumerate(paths[:: len(paths) // (count + _WARM_UP)]):
         batch = Batch(BRANCH, tip, {file: f"# A page\n\nWords {number}.\n".encode()}, "An edit", _AUTHOR)
-        start, cpu = time.perf_counter(), time.process_time()
+        start, processor_start = time.perf_counter(), time.process_time()
         with Publication(store, BRANCH, durable=False) as publication:
             tip = publication.publish(batch)
         times.append(time.perf_counter() - start)
-        processor.append(time.process_time() - cpu)
-    measured_part = slice(_WARM_UP, _WARM_UP + count)
+        processor_times.append(time.process_time() - processor_start)
+    measured = slice(_WARM_UP, _WARM_UP + count)
     return {
         "files": len(paths),
-        "batch": spread(times[measured_part]),
-        "processor": spread(processor[measured_part]),
+        "batch": p50_p95_ms(times[measured]),
+        "processor": p50_p95_ms(processor_times[measured]),
     }

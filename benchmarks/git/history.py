@@ -1,9 +1,9 @@
-"""Times of a first page of history and of a blame in a repository of ten thousand commits.
+"""Times of a first page of history and of a blame in a repository of 10,000 commits.
 
-python -m benchmarks.git.history     writes such a repository with packed and with loose objects, and
-                                     measures each question in a process of its own
+python -m benchmarks.git.history     writes the repository with packed and with loose objects, and
+                                     measures each query in a separate process
 
-Each commit edits one section of one of 1,500 documents. The git program only makes the repository.
+Each commit edits one section of one of 1,500 documents. The git program is used only for the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import seconds
+from benchmarks.timing import measure_seconds
 
 COMMITS = 10_000
 DOCUMENTS = 1_500
@@ -28,7 +28,7 @@ ROUNDS = 3
 BUDGET_MS = 300
 _HOT, _MIDDLE, _COLD = 7, 33, 0
 
-QUESTIONS = {
+QUERIES = {
     "often changed": (_HOT, "section-3"),
     "changed now and then": (_MIDDLE, "section-3"),
     "changed by the first commit alone": (_COLD, "section-3"),
@@ -36,12 +36,12 @@ QUESTIONS = {
 }
 
 
-def path_of(number: int) -> str:
+def document_path(number: int) -> str:
     """Return the path of a document, in one of 75 folders."""
     return f"area{number % 25:02}/part{number % 3}/doc{number}.md"
 
 
-def text_of(number: int, versions: dict[int, int]) -> bytes:
+def document_bytes(number: int, versions: dict[int, int]) -> bytes:
     """Return the text of a document, with the version of each section."""
     parts = [f"# Document {number}\n\nIntroduction.\n"]
     for section in range(SECTIONS):
@@ -51,15 +51,15 @@ def text_of(number: int, versions: dict[int, int]) -> bytes:
     return "".join(parts).encode()
 
 
-def stream() -> Iterator[bytes]:
+def fast_import_stream() -> Iterator[bytes]:
     """Yield the history as input of `git fast-import`."""
-    chosen = random.Random(7)
+    rng = random.Random(7)
     versions: list[dict[int, int]] = [{} for _ in range(DOCUMENTS)]
     for commit in range(COMMITS):
         numbers: Sequence[int] = range(DOCUMENTS)
         if commit:
-            number = _HOT if commit % 50 == 0 else chosen.randrange(1, DOCUMENTS)
-            section = 3 if number in (_HOT, _MIDDLE) else chosen.randrange(SECTIONS)
+            number = _HOT if commit % 50 == 0 else rng.randrange(1, DOCUMENTS)
+            section = 3 if number in (_HOT, _MIDDLE) else rng.randrange(SECTIONS)
             versions[number][section] = commit
             numbers = [number]
         message = b"Edit %d\n" % commit
@@ -68,68 +68,68 @@ def stream() -> Iterator[bytes]:
         )
         yield b"data %d\n%b" % (len(message), message)
         for number in numbers:
-            data = text_of(number, versions[number])
-            yield b"M 100644 inline %b\ndata %d\n%b\n" % (path_of(number).encode(), len(data), data)
+            data = document_bytes(number, versions[number])
+            yield b"M 100644 inline %b\ndata %d\n%b\n" % (document_path(number).encode(), len(data), data)
 
 
-def git(folder: Path, *words: str, data: bytes | None = None) -> None:
+def run_git(folder: Path, *arguments: str, data: bytes | None = None) -> None:
     """Run the git program. Raises CalledProcessError."""
-    subprocess.run(["git", "-C", str(folder), *words], input=data, check=True, capture_output=True)
+    subprocess.run(["git", "-C", str(folder), *arguments], input=data, check=True, capture_output=True)
 
 
 def write_repositories(folder: Path) -> dict[str, Path]:
     """Write the same history with packed and with loose objects; return both repositories."""
     packed, loose = folder / "packed", folder / "loose"
-    for place in (packed, loose):
-        place.mkdir()
-        git(place, "init", "-q", "--bare", "-b", "main")
-    git(packed, "fast-import", "--quiet", data=b"".join(stream()))
-    git(packed, "gc", "-q")
+    for repository in (packed, loose):
+        repository.mkdir()
+        run_git(repository, "init", "-q", "--bare", "-b", "main")
+    run_git(packed, "fast-import", "--quiet", data=b"".join(fast_import_stream()))
+    run_git(packed, "gc", "-q")
     (pack,) = (packed / "objects" / "pack").glob("*.pack")
-    git(loose, "unpack-objects", "-q", data=pack.read_bytes())
+    run_git(loose, "unpack-objects", "-q", data=pack.read_bytes())
     tip = subprocess.check_output(["git", "-C", str(packed), "rev-parse", "main"], text=True).strip()
-    git(loose, "update-ref", "refs/heads/main", tip)
+    run_git(loose, "update-ref", "refs/heads/main", tip)
     return {"packed": packed, "loose": loose}
 
 
-def answer(repository: Path, question: str) -> dict[str, float]:
-    """Return milliseconds of the first page and of a blame, each for the first and the second time."""
+def measure_once(repository: Path, query: str) -> dict[str, float]:
+    """Return milliseconds of the first and the second run of a first page and of a blame."""
     from workspace.workspace import Workspace
 
-    number, slug = QUESTIONS[question]
+    number, slug = QUERIES[query]
     workspace = Workspace.open(repository, read_only=True)
-    snapshot, past, path = workspace.snapshot(), workspace.history(), path_of(number)
+    snapshot, history, path = workspace.snapshot(), workspace.history(), document_path(number)
     return {
-        "first page": 1e3 * seconds(lambda: past.changes(snapshot, path, slug)),
-        "again": 1e3 * seconds(lambda: past.changes(snapshot, path, slug)),
-        "blame": 1e3 * seconds(lambda: past.blame(snapshot, path, slug)),
-        "blame again": 1e3 * seconds(lambda: past.blame(snapshot, path, slug)),
+        "first page": 1e3 * measure_seconds(lambda: history.changes(snapshot, path, slug)),
+        "again": 1e3 * measure_seconds(lambda: history.changes(snapshot, path, slug)),
+        "blame": 1e3 * measure_seconds(lambda: history.blame(snapshot, path, slug)),
+        "blame again": 1e3 * measure_seconds(lambda: history.blame(snapshot, path, slug)),
     }
 
 
-def measure_question(repository: Path, question: str) -> dict[str, float]:
-    """Return the shortest times of three processes, to exclude the time of other programs."""
-    command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), question]
+def measure_query(repository: Path, query: str) -> dict[str, float]:
+    """Return the shortest times of three processes, in milliseconds, to exclude other programs."""
+    command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), query]
     rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a first page or a second blame takes over 300 ms."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.git.history")
     parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     if options.answer:
-        print(json.dumps(answer(Path(options.answer[0]), options.answer[1])))
+        print(json.dumps(measure_once(Path(options.answer[0]), options.answer[1])))
         return 0
     is_slow = False
     with tempfile.TemporaryDirectory(prefix="docyard-history-") as folder:
         for kind, repository in write_repositories(Path(folder)).items():
-            for question in QUESTIONS:
-                found = measure_question(repository, question)
-                is_slow |= found["first page"] > BUDGET_MS or found["blame again"] > BUDGET_MS
-                shown = ", ".join(f"{name} {time:.0f} ms" for name, time in found.items())
-                print(f"{kind}, {question}: {shown}")
+            for query in QUERIES:
+                times = measure_query(repository, query)
+                is_slow |= times["first page"] > BUDGET_MS or times["blame again"] > BUDGET_MS
+                line = ", ".join(f"{name} {time:.0f} ms" for name, time in times.items())
+                print(f"{kind}, {query}: {line}")
     return int(is_slow)
 
 

@@ -1,9 +1,9 @@
 """Reports: figures with their limits, tables, plots, and the page of docs.
 
 figures.py     the rows of the report with measured values, and their limits in this run
-page.py        benchmarks/RESULTS.md: the part between its two markers is written from stored results
+page.py        benchmarks/RESULTS.md: writing of the part between its two markers from stored results
 plot.py        a plot of growth: four panels over the number of sections, reproducible as SVG
-report.py      figures with their limits, as a table for a terminal
-rows.py        the rows of the report: the value of each, the compared values, and the limits
-yardsticks.py  speed of the machine, by which time limits are scaled
+report.py      tables of figures with their limits, for a terminal
+rows.py        the rows of the report, each with its value, the values of other engines, and the limits
+yardsticks.py  scaling of time limits by the speed of the machine
 """

@@ -1,4 +1,4 @@
-"""Figures: the rows of the report with measured values, and their limits in this run."""
+"""The rows of the report with measured values, and their limits in this run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from benchmarks.reports.rows import GROUPS, Results, Row, Value
-from benchmarks.reports.yardsticks import SMALL, Yardstick, class_of, scales, times
+from benchmarks.reports.yardsticks import SMALL, Yardstick, find_corpus_class, limit_factors, yardstick_ratios
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
@@ -20,7 +20,7 @@ _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 class Figure:
     """A measured value, the values of other engines, and its limit.
 
-    `value` is None if it was not measured. `limit` is the target multiplied by the run's scale.
+    `value` is None if it was not measured. `limit` is the target multiplied by the factor of its yardstick.
     """
 
     name: str
@@ -32,78 +32,78 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """Return True if the limit was met; None without a limit or a value."""
+        """Return True if the value meets the limit; None without a limit or a value."""
         return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def as_data(self) -> dict[str, Any]:
-        """Return the figure as JSON."""
+        """Return the figure as JSON data."""
         return {**asdict(self), "met": self.is_met}
 
 
-def figures(results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each group, in order, also those without a value."""
-    scale = scales(results)
-    return {group: [_figure(row, results, scale) for row in rows] for group, rows in GROUPS.items()}
+def compute_figures(results: Results) -> dict[str, list[Figure]]:
+    """Return the figures of each group, in order, including those without a value."""
+    factors = limit_factors(results)
+    return {group: [_to_figure(row, results, factors) for row in rows] for group, rows in GROUPS.items()}
 
 
-def without_gaps(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
-    """Return the figures with a value, and the groups that have any."""
-    found = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
-    return {group: rows for group, rows in found.items() if rows}
+def measured_figures(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
+    """Return the figures that have a value, and the groups that have such figures."""
+    measured = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
+    return {group: rows for group, rows in measured.items() if rows}
 
 
-def about(results: Results) -> list[str]:
+def describe_run(results: Results) -> list[str]:
     """Return lines about the corpus, the machine, the versions, and the speed of the machine."""
     corpus = results["corpus"]
     return [
         f"{corpus['files']:,} files, {corpus['bytes'] / 1e6:.1f} MB, {corpus['sections']:,} sections",
         results["machine"],
         ", ".join(results["versions"]),
-        _times(results),
+        _describe_speed(results),
     ]
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """Return a general description of this machine."""
     return f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
-def versions() -> list[str]:
+def package_versions() -> list[str]:
     """Return the versions of the measured packages."""
-    found = [f"SQLite {sqlite3.sqlite_version}"]
+    lines = [f"SQLite {sqlite3.sqlite_version}"]
     for name in _PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            lines.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return found
+    return lines
 
 
-def _times(results: Results) -> str:
-    found = ", ".join(f"{yardstick} {time:.2f}x" for yardstick, time in times(results).items())
-    if not found:
-        return "Limits in time are those of the machine on which they were set."
-    return f"By the machine on which limits were set: {found}. Limits in time grow with what is above 1."
+def _describe_speed(results: Results) -> str:
+    ratios = ", ".join(f"{yardstick} {ratio:.2f}x" for yardstick, ratio in yardstick_ratios(results).items())
+    if not ratios:
+        return "Time limits are those of the reference machine."
+    return f"Times relative to the reference machine: {ratios}. Time limits are multiplied by ratios above 1."
 
 
-def _figure(row: Row, results: Results, scale: Mapping[Yardstick, float]) -> Figure:
-    group = class_of(results)
-    target = row.limits[0 if group is SMALL else 1] if group else None
-    grown = target * scale.get(row.yardstick, 1.0) if target and row.yardstick else target
+def _to_figure(row: Row, results: Results, factors: Mapping[Yardstick, float]) -> Figure:
+    corpus_class = find_corpus_class(results)
+    target = row.limits[0 if corpus_class is SMALL else 1] if corpus_class else None
+    limit = target * factors.get(row.yardstick, 1.0) if target and row.yardstick else target
     readers = {"FTS5": row.fts5, "tantivy": row.tantivy, "bare mcp": row.bare}
-    found = {name: _value(reader, results) for name, reader in readers.items() if reader}
+    others = {name: _read_value(reader, results) for name, reader in readers.items() if reader}
     return Figure(
         name=row.name,
         unit=row.unit,
-        value=_value(row.value, results),
+        value=_read_value(row.value, results),
         target=target,
-        limit=grown,
-        others={name: value for name, value in found.items() if value is not None},
+        limit=limit,
+        others={name: value for name, value in others.items() if value is not None},
     )
 
 
-def _value(value: Value, results: Results) -> float | None:
+def _read_value(get_value: Value, results: Results) -> float | None:
     try:
-        return value(results)
+        return get_value(results)
     except KeyError:
         return None

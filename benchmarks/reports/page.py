@@ -1,6 +1,6 @@
-"""benchmarks/RESULTS.md: the part between its two markers is written from stored results.
+"""benchmarks/RESULTS.md: writing of the part between its two markers from stored results.
 
-python -m benchmarks.reports.page     writes it from benchmarks/results/*.json
+python -m benchmarks.reports.page     writes the part from benchmarks/results/*.json
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import ROOT
-from benchmarks.reports.figures import Figure, about, figures
-from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_value, number
-from benchmarks.reports.yardsticks import is_reference
+from benchmarks.reports.figures import Figure, compute_figures, describe_run
+from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
+from benchmarks.reports.yardsticks import reference_name
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"
 GROWTH = "growth"
 BEGIN = "<!-- measured: written by python -m benchmarks.reports.page -->"
-END = "<!-- end of what was measured -->"
+END = "<!-- end of the measured part -->"
 
 Results = Mapping[str, Any]
 
 
 class MissingMarkers(Exception):
-    """The page does not have the two markers."""
+    """The page lacks one of the two markers."""
 
 
 def store_results(results: Results, folder: Path, results_folder: Path = RESULTS_FOLDER) -> Path:
     """Store the results of a whole run, replacing those of the same corpus; return the file."""
-    name = is_reference(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
+    name = reference_name(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
     file = results_folder / f"{name or 'corpus'}.json"
     results_folder.mkdir(exist_ok=True)
     file.write_text(json.dumps(results, indent=1) + "\n")
     return file
 
 
-def write(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
+def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
     """Rewrite the measured part of the page; return the page."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
     growth = runs.pop(GROWTH, None)
-    parts = [corpus(name, results) for name, results in sorted(runs.items(), key=_size)]
+    sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_corpus_bytes)]
     if growth:
-        parts.append(growth_table(growth, has_plot=(page.parent / "growth.svg").exists()))
-    page.write_text(replace_measured(page.read_text(), "\n\n".join(parts)))
+        sections.append(format_growth(growth, has_plot=(page.parent / "growth.svg").exists()))
+    page.write_text(replace_measured(page.read_text(), "\n\n".join(sections)))
     return page
 
 
 def replace_measured(text: str, content: str) -> str:
-    """Return a page with other text between its markers. Raises MissingMarkers."""
+    """Replace the text between the markers of a page. Raises MissingMarkers."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -58,79 +58,91 @@ def replace_measured(text: str, content: str) -> str:
     return f"{before}{begin}\n\n{content}\n\n{end}{after}"
 
 
-def corpus(name: str, results: Results) -> str:
-    """Return the section of one corpus: its environment, the count of met limits, and every figure."""
-    groups = figures(results)
-    lines = [f"### {name}", "", *(f"{line}  " for line in about(results)), _verdict(groups), ""]
+def format_corpus(name: str, results: Results) -> str:
+    """Return the section of a corpus: its environment, the count of met limits, and all figures."""
+    groups = compute_figures(results)
+    lines = [
+        f"### {name}",
+        "",
+        *(f"{line}  " for line in describe_run(results)),
+        _summarize_limits(groups),
+        "",
+    ]
     others = list(dict.fromkeys(other for rows in groups.values() for row in rows for other in row.others))
-    lines += [_row(["", "Docyard", *others, "must be", ""]), _row(["---"] * (len(others) + 4))]
+    lines += [_format_row(["", "Docyard", *others, "must be", ""]), _format_row(["---"] * (len(others) + 4))]
     for group, rows in groups.items():
-        lines.append(_row([f"**{group}**", *[""] * (len(others) + 3)]))
+        lines.append(_format_row([f"**{group}**", *[""] * (len(others) + 3)]))
         for row in rows:
             cells = [row.name.strip(), format_value(row), *(compare_with(row, other) for other in others)]
-            lines.append(_row([*cells, format_limit(row), _bold(VERDICTS[row.is_met])]))
-    lines += ["", _same_lists(results)]
+            lines.append(_format_row([*cells, format_limit(row), _bold_if_upper(VERDICTS[row.is_met])]))
+    lines += ["", _format_list_count(results)]
     return "\n".join(lines).rstrip()
 
 
-def growth_table(growth: Results, *, has_plot: bool) -> str:
-    """Return the section of growth, one line for each size."""
-    head = ["", "sections", "Markdown", "build", "peak memory", "index", "query p50", "query p95", "edit p50"]
+def format_growth(growth: Results, *, has_plot: bool) -> str:
+    """Return the section of growth, with a row for each size."""
+    columns = [
+        "",
+        "sections",
+        "Markdown",
+        "build",
+        "peak memory",
+        "index",
+        "query p50",
+        "query p95",
+        "edit p50",
+    ]
     lines = [
         "### Growth",
         "",
-        f"{growth['machine']}; built with {growth['processes']} processes at most.",
+        f"{growth['machine']}; built with at most {growth['processes']} processes.",
         "",
     ]
     if has_plot:
         lines += ["![Build time, memory, query and edit time by the number of sections](growth.svg)", ""]
-    lines += [_row(head), _row(["---"] * len(head))]
+    lines += [_format_row(columns), _format_row(["---"] * len(columns))]
     for point in growth["points"]:
         cells = [
             point["name"],
             f"{point['sections']:,}",
-            f"{number(point['bytes'] / 1e6)} MB",
-            f"{number(point['build_s'])} s",
-            f"{number(point['peak_mb'])} MB",
-            f"{number(point['index_bytes'] / 1e6)} MB",
-            *(f"{number(point[key])} ms" for key in ("query_p50_ms", "query_p95_ms", "edit_p50_ms")),
+            f"{format_number(point['bytes'] / 1e6)} MB",
+            f"{format_number(point['build_s'])} s",
+            f"{format_number(point['peak_mb'])} MB",
+            f"{format_number(point['index_bytes'] / 1e6)} MB",
+            *(f"{format_number(point[key])} ms" for key in ("query_p50_ms", "query_p95_ms", "edit_p50_ms")),
         ]
-        lines.append(_row(cells))
+        lines.append(_format_row(cells))
     return "\n".join(lines)
 
 
-def _size(run: tuple[str, Results]) -> int:
+def _corpus_bytes(run: tuple[str, Results]) -> int:
     return int(run[1]["corpus"]["bytes"])
 
 
-def _verdict(groups: Mapping[str, Sequence[Figure]]) -> str:
-    limited = [row for rows in groups.values() for row in rows if row.limit is not None]
-    missed = [row.name.strip() for row in limited if row.is_met is False]
-    absent = [row.name.strip() for row in limited if row.is_met is None]
-    text = f"{sum(row.is_met is True for row in limited)} of {len(limited)} limits met"
+def _summarize_limits(groups: Mapping[str, Sequence[Figure]]) -> str:
+    figures_with_limit = [row for rows in groups.values() for row in rows if row.limit is not None]
+    missed = [row.name.strip() for row in figures_with_limit if row.is_met is False]
+    unmeasured = [row.name.strip() for row in figures_with_limit if row.is_met is None]
+    text = f"{sum(row.is_met is True for row in figures_with_limit)} of {len(figures_with_limit)} limits met"
     if missed:
         text += f". Missed: {'; '.join(missed)}"
-    if absent:
-        text += f". Not measured: {'; '.join(absent)}"
+    if unmeasured:
+        text += f". Not measured: {'; '.join(unmeasured)}"
     return text + "."
 
 
-def _same_lists(results: Results) -> str:
-    compared = sum(results.get(name, {}).get("same_lists", 0) for name in ("queries", "edits", "artifact"))
-    return (
-        f"{compared:,} lists were compared with those of other processes and builds: all the same."
-        if compared
-        else ""
-    )
+def _format_list_count(results: Results) -> str:
+    count = sum(results.get(name, {}).get("same_lists", 0) for name in ("queries", "edits", "artifact"))
+    return f"{count:,} result lists were equal to those of other processes and builds." if count else ""
 
 
-def _bold(text: str) -> str:
+def _bold_if_upper(text: str) -> str:
     return f"**{text}**" if text.isupper() else text
 
 
-def _row(cells: Sequence[str]) -> str:
+def _format_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    print(write())
+    print(write_page())

@@ -11,9 +11,9 @@ Point = Mapping[str, Any]
 
 PANELS = (
     ("build, s", {"": "build_s"}),
-    ("peak memory while building, MB", {"": "peak_mb"}),
-    ("ten best by OR, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
-    ("edited, committed, found, ms", {"p50": "edit_p50_ms"}),
+    ("peak memory of the build, MB", {"": "peak_mb"}),
+    ("ten best hits of an OR query, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
+    ("edit, commit and search, ms", {"p50": "edit_p50_ms"}),
 )
 
 
@@ -22,12 +22,12 @@ def is_installed() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def draw(points: Sequence[Point], file: Path) -> None:
-    """Write the plot; all axes begin at zero, so a straight line is proportional growth."""
+def draw_growth(points: Sequence[Point], file: Path) -> None:
+    """Write the plot to a file. All axes begin at zero, so that a straight line shows proportional growth."""
     import matplotlib
 
     matplotlib.use("svg")
-    # Write text as text, and no date or random id, so that equal figures give an equal file.
+    # Text elements, and no dates or random ids, so that equal points give an equal file.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "docyard"})
     matplotlib.rcParams.update({"font.size": 9, "font.sans-serif": ["DejaVu Sans"]})
     from matplotlib import pyplot

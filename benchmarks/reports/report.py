@@ -1,4 +1,4 @@
-"""Figures with their limits, as a table for a terminal."""
+"""Tables of figures with their limits, for a terminal."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from benchmarks.reports.figures import Figure
 VERDICTS = {None: "", True: "met", False: "MISSED"}
 
 
-def figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
+def format_figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
     """Return all figures as a table with columns for other engines, limits and verdicts."""
     others = list(dict.fromkeys(name for rows in groups.values() for row in rows for name in row.others))
-    lines = []
+    rows = []
     for group, figures in groups.items():
-        lines.append([group, *[""] * (len(others) + 3)])
+        rows.append([group, *[""] * (len(others) + 3)])
         for figure in figures:
             cells = ["  " + figure.name, format_value(figure)]
             cells += [compare_with(figure, name) for name in others]
-            lines.append([*cells, format_limit(figure), VERDICTS[figure.is_met]])
-    return table(["", "docyard", *(f"{name} (docyard is)" for name in others), "must be", ""], lines)
+            rows.append([*cells, format_limit(figure), VERDICTS[figure.is_met]])
+    return format_table(["", "docyard", *(f"{name} (ratio)" for name in others), "must be", ""], rows)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns as wide as they need to be."""
+def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as text, in columns as wide as their longest cell."""
     lines = [columns, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
     return "\n".join(
@@ -37,14 +37,14 @@ def format_value(figure: Figure) -> str:
     return "not measured" if figure.value is None else _with_unit(figure.value, figure.unit)
 
 
-def compare_with(figure: Figure, name: str) -> str:
-    """Return the value of another engine, and the ratio of ours to it."""
-    other = figure.others.get(name)
+def compare_with(figure: Figure, engine: str) -> str:
+    """Return the value of another engine, and the ratio of Docyard's value to it."""
+    other = figure.others.get(engine)
     if other is None:
         return ""
     if figure.value is None or not other:
-        return number(other)
-    return f"{number(other)} ({number(figure.value / other)}x)"
+        return format_number(other)
+    return f"{format_number(other)} ({format_number(figure.value / other)}x)"
 
 
 def format_limit(figure: Figure) -> str:
@@ -52,15 +52,15 @@ def format_limit(figure: Figure) -> str:
     if figure.limit is None or figure.target is None:
         return ""
     limit = f"≤ {_with_unit(figure.limit, figure.unit)}"
-    return limit if figure.limit == figure.target else f"{limit} ({number(figure.target)})"
+    return limit if figure.limit == figure.target else f"{limit} ({format_number(figure.target)})"
 
 
-def number(value: float) -> str:
-    """Format three digits, or all digits of a larger integer."""
+def format_number(value: float) -> str:
+    """Format three significant digits, or an integer from 1,000 on."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
 def _with_unit(value: float, unit: str) -> str:
-    return f"{number(value)}{unit}" if unit == "x" else f"{number(value)} {unit}".rstrip()
+    return f"{format_number(value)}{unit}" if unit == "x" else f"{format_number(value)} {unit}".rstrip()

@@ -1,14 +1,14 @@
 """Measurements of the index and of searches.
 
-adversarial_queries.py  times of adversarial queries until they are answered or refused
-artifact.py             a full build of an artifact, and a build after changes of ten documents
+adversarial_queries.py  times of adversarial queries until a result or a refusal
+artifact.py             a full build of an artifact, and a second build after changes of ten documents
 artifact_opening.py     opening of an artifact with its key in a new process, and its result lists
-first_queries.py        times of whole answers: each query for the first time, and once more
+first_queries.py        times of searches: the first and the second run of each query
 full_index.py           a full build, from a Git commit to a searchable index on disk
-known_items.py          queries drawn from a corpus, each with the section that it was drawn from
+known_items.py          queries drawn from a corpus, each with its section of origin
 lists.py                comparison of result lists: the same query must give the same list
 queries.py              times of queries in a process that has just opened an index from disk
-query_sets.py           sets of different queries of several kinds, the same for the same corpus
-rebuild.py              rebuild of an index that followed commits
-server_index.py         index and link graph at the place of a server's, built before other measurements
+query_sets.py           sets of distinct queries of several kinds, equal for equal corpora
+rebuild.py              rebuild of an index that was updated after commits
+server_index.py         index and link graph in the folder of a server's index
 """

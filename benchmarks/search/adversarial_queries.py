@@ -1,11 +1,11 @@
-"""Times of adversarial queries until they are answered or refused."""
+"""Times of adversarial queries until a result or a refusal."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import seconds
+from benchmarks.timing import measure_seconds
 from index.port import QueryTooBroad
 from index.query import EmptyQuery
 from index.service import SearchIndex
@@ -16,20 +16,22 @@ SIZES = (300, 3_000, 100_000)
 
 
 def measure(repository: str, words: list[str]) -> dict[str, Any]:
-    """Return the slowest answer in milliseconds, and its name; one query contains all `words`."""
+    """Return the time of the slowest query in milliseconds, and its name. One query contains all `words`."""
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
     search.search("warm")
 
-    def answer(query: str) -> None:
+    def run_query(query: str) -> None:
         try:
             search.search(query)
         except (QueryTooBroad, EmptyQuery):
             return
 
     queries = {
-        f"{name}, {size:,}": family(size) for name, family in ADVERSARIAL_QUERIES.items() for size in SIZES
+        f"{name}, {size:,}": make_query(size)
+        for name, make_query in ADVERSARIAL_QUERIES.items()
+        for size in SIZES
     }
     queries["the commonest words"] = " ".join(words)
-    times = {name: seconds(lambda query=query: answer(query)) for name, query in queries.items()}
-    worst = max(times, key=times.__getitem__)
-    return {"worst_ms": times[worst] * 1e3, "worst": worst, "asked": len(times)}
+    times = {name: measure_seconds(lambda query=query: run_query(query)) for name, query in queries.items()}
+    slowest = max(times, key=times.__getitem__)
+    return {"worst_ms": times[slowest] * 1e3, "worst": slowest, "asked": len(times)}

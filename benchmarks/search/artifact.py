@@ -1,4 +1,4 @@
-"""A full build of an artifact, and a build after changes of ten documents."""
+"""A full build of an artifact, and a second build after changes of ten documents."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.documents.edits import NotFound, places
-from benchmarks.timing import seconds
+from benchmarks.documents.edits import EditFailed, draw_sections
+from benchmarks.timing import measure_seconds
 from index.artifacts.build import build_artifact
 from index.artifacts.contents import ContentFilter, read_commit_contents
 from index.storage.keys import load_or_create_key
@@ -16,27 +16,29 @@ from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-CHANGED = 10
+CHANGED_DOCUMENTS = 10
 """The number of documents changed in one commit before the second build."""
 
 
 def measure(repository: str, out: str, key: str) -> dict[str, Any]:
-    """Measure both builds from the commit to the artifact in seconds, and its bytes."""
-    git, place, secret = GitReader(Path(repository)), Path(out), load_or_create_key(Path(key))
+    """Return the seconds of both builds, from the commit to the artifact, and the bytes of the artifact."""
+    git, artifact_folder, secret_key = GitReader(Path(repository)), Path(out), load_or_create_key(Path(key))
 
-    def make() -> None:
+    def build_once() -> None:
         commit = git.head().commit
         assert commit is not None
-        build_artifact(read_commit_contents(git, commit, "benchmark", ContentFilter()), place, key=secret)
+        build_artifact(
+            read_commit_contents(git, commit, "benchmark", ContentFilter()), artifact_folder, key=secret_key
+        )
 
-    full = seconds(make)
+    full_s = measure_seconds(build_once)
     workspace = Workspace.open(Path(repository), durable=False)
     changes = [
         AppendContent(file=path, slug=slug, content="A sentence more.")
-        for path, slug in places(workspace, CHANGED, SEED)
+        for path, slug in draw_sections(workspace, CHANGED_DOCUMENTS, SEED)
     ]
     if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
-        raise NotFound("the documents could not be changed")
-    again = seconds(make)
-    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    return {"full_s": full, "again_s": again, "bytes": size}
+        raise EditFailed("the documents could not be changed")
+    second_s = measure_seconds(build_once)
+    size = sum(file.stat().st_size for file in artifact_folder.rglob("*") if file.is_file())
+    return {"full_s": full_s, "again_s": second_s, "bytes": size}

@@ -6,39 +6,39 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.queries import best_of
-from benchmarks.timing import seconds
+from benchmarks.search.queries import bind_top_ten
+from benchmarks.timing import measure_seconds
 
-ENGINE = (
+ENGINE_MODULES = (
     "index.artifacts.frozen",
     "index.whoosh_engine.engine",
     "index.query",
     "index.snippets",
     "index.cursors",
 )
-"""Modules imported before an artifact is opened; their time is equal for any artifact."""
+"""The modules imported before an artifact is opened. Their import time does not depend on the artifact."""
 
 
 def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
-    """Measure the imports and the opening in milliseconds; return the lists of all queries too."""
-    imported = seconds(lambda: [import_module(name) for name in ENGINE])
+    """Return milliseconds of the imports and of the opening, and the result lists of all queries."""
+    import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
     from index.artifacts.frozen import FrozenIndex
     from index.storage.keys import read_key
 
-    opened: list[FrozenIndex] = []
+    indexes: list[FrozenIndex] = []
 
-    def open_it() -> None:
+    def open_index() -> None:
         index = FrozenIndex(open_artifact(Path(out), read_key(Path(key))))
         index.follow()
-        opened.append(index)
+        indexes.append(index)
 
-    took = seconds(open_it)
-    [index] = opened
+    open_s = measure_seconds(open_index)
+    [index] = indexes
     if not index.artifact.is_trusted:
-        raise ValueError("the artifact does not carry the seal of its key")
+        raise ValueError("the artifact has no valid seal of its key")
     return {
-        "import_ms": imported * 1e3,
-        "open_ms": took * 1e3,
-        "lists": list(map(best_of(index), queries)),
+        "import_ms": import_s * 1e3,
+        "open_ms": open_s * 1e3,
+        "lists": list(map(bind_top_ten(index), queries)),
     }

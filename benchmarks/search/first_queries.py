@@ -1,4 +1,4 @@
-"""Times of whole answers in the process: each query for the first time, and once more."""
+"""Times of searches in the process: the first and the second run of each query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import percentiles, seconds
+from benchmarks.timing import measure_seconds, p50_p95_p99_ms
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 
@@ -34,13 +34,13 @@ def measure(repository: str, queries: list[str], phrases: list[str], warm_up: li
 def _measure_twice(search: SearchIndex, queries: Sequence[str]) -> dict[str, Any]:
     calls = [partial(search.search, query) for query in queries]
     processor_times: list[float] = []
-    first: list[float] = []
+    first_times: list[float] = []
     for call in calls:
         start = time.thread_time()
-        first.append(seconds(call))
+        first_times.append(measure_seconds(call))
         processor_times.append(time.thread_time() - start)
     return {
-        "first": percentiles(first),
-        "processor": percentiles(processor_times),
-        "second": percentiles([seconds(call) for call in calls]),
+        "first": p50_p95_p99_ms(first_times),
+        "processor": p50_p95_p99_ms(processor_times),
+        "second": p50_p95_p99_ms([measure_seconds(call) for call in calls]),
     }

@@ -6,18 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import seconds
+from benchmarks.timing import measure_seconds
 from index.source import GitSource
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from workspace.workspace import Workspace
 
-PROCESSES = (1, 2)
+PROCESS_COUNTS = (1, 2)
 """The numbers of processes of the measured builds."""
 
 
 def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
-    """Measure seconds, CPU seconds of all processes, sections, and bytes of an index in `folder`.
+    """Build an index in `folder`; return seconds, CPU seconds of all processes, sections, segments and bytes.
 
     The build does not wait for the disk, like those of the compared engines.
     """
@@ -33,7 +33,7 @@ def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
         engine.rebuild(GitSource(workspace.snapshot()))
 
     start = os.times()
-    elapsed = seconds(build)
+    elapsed = measure_seconds(build)
     end = os.times()
     status = engine.status(workspace.tip())
     return {

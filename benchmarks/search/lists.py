@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-Lists = Sequence[Sequence[Sequence[object]]]
-"""The ids and scores of the list of each query."""
+ResultLists = Sequence[Sequence[Sequence[object]]]
+"""The result list of each query, with ids and scores."""
 
 
 class ListsDiffer(Exception):
-    """Two lists that must be equal differ; the message contains the first pair."""
+    """Two lists that must be equal differ. The message contains the first such pair."""
 
 
-def check_same(queries: Sequence[str], lists: Mapping[str, Lists]) -> int:
+def check_equal_lists(queries: Sequence[str], lists: Mapping[str, ResultLists]) -> int:
     """Compare ids and scores exactly; return the number of compared lists. Raises ListsDiffer.
 
-    `lists` are the lists of all queries by their origin; the others are compared with the first.
+    `lists` are the lists of all queries by origin. Each further origin is compared with the first.
     """
-    (first, expected), *others = lists.items()
-    for name, found in others:
-        for query, right, other in zip(queries, expected, found, strict=True):
-            if [list(hit) for hit in right] != [list(hit) for hit in other]:
+    (first_name, expected), *further = lists.items()
+    for name, actual_lists in further:
+        for query, expected_list, actual_list in zip(queries, expected, actual_lists, strict=True):
+            if [list(hit) for hit in expected_list] != [list(hit) for hit in actual_list]:
                 raise ListsDiffer(
-                    f"two lists for {query!r} differ:\n{first}: {right}\n{name}: {other}",
+                    f"two lists for {query!r} differ:\n{first_name}: {expected_list}\n{name}: {actual_list}",
                 )
-    return len(others) * len(queries)
+    return len(further) * len(queries)

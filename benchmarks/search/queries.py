@@ -7,56 +7,56 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.timing import seconds, spread, warm_seconds
+from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
 
-PAGE = 10
+PAGE_SIZE = 10
 
-ENGINE = ("index.whoosh_engine.engine", "index.live", "index.query", "workspace.workspace")
-"""Modules imported before an index is opened; their time is equal for any corpus."""
+ENGINE_MODULES = ("index.whoosh_engine.engine", "index.live", "index.query", "workspace.workspace")
+"""The modules imported before an index is opened. Their import time does not depend on the corpus."""
 
-Found = list[tuple[str, float]]
-"""The ids and scores of a list, best first."""
+ResultList = list[tuple[str, float]]
+"""Ids and scores, the best hit first."""
 
 
-def best_of(search: SearchIndex) -> Callable[[str], Found]:
-    """Return a function that finds the ten best sections by the engine alone, without snippets.
+def bind_top_ten(search: SearchIndex) -> Callable[[str], ResultList]:
+    """Return a function that finds the ten best sections of a query by the engine alone, without snippets.
 
-    It uses the open engine of `search`, at its present commit.
+    The function uses the open engine of `search` at its present commit.
     """
     from index.query import parse_query
 
     search.follow()
     engine = search._live.engine
 
-    def best(query: str) -> Found:
-        hits = engine.search(parse_query(query), limit=PAGE).hits
+    def find_top_ten(query: str) -> ResultList:
+        hits = engine.search(parse_query(query), limit=PAGE_SIZE).hits
         return [(scored.record.chunk_id, scored.score) for scored in hits]
 
-    return best
+    return find_top_ten
 
 
 def measure(repository: str, queries: list[str], first: int = 0, warm: bool = True) -> dict[str, Any]:
-    """Measure imports, opening and the query `first` in milliseconds; return the lists of all queries.
+    """Return milliseconds of imports, opening and the query with index `first`, and the lists of all queries.
 
-    With `warm`, also measure the ten best of warm queries.
+    With `warm`, also measure warm queries.
     """
-    imported = seconds(lambda: [import_module(name) for name in ENGINE])
+    import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.service import SearchIndex
     from workspace.workspace import Workspace
 
     search = SearchIndex(Workspace.open(Path(repository), read_only=True))
-    opened = seconds(search.follow)
-    best = best_of(search)
-    answered = seconds(lambda: best(queries[first]))
-    result: dict[str, Any] = {
-        "import_ms": imported * 1e3,
-        "open_ms": opened * 1e3,
-        "first_ms": answered * 1e3,
-        "lists": [best(query) for query in queries],
+    open_s = measure_seconds(search.follow)
+    find_top_ten = bind_top_ten(search)
+    first_s = measure_seconds(lambda: find_top_ten(queries[first]))
+    results: dict[str, Any] = {
+        "import_ms": import_s * 1e3,
+        "open_ms": open_s * 1e3,
+        "first_ms": first_s * 1e3,
+        "lists": [find_top_ten(query) for query in queries],
     }
     if warm:
-        result["best"] = spread(warm_seconds(best, queries))
-    return result
+        results["best"] = p50_p95_ms(measure_warm_seconds(find_top_ten, queries))
+    return results

@@ -1,19 +1,19 @@
-"""Rebuild of an index that followed commits; its lists must not change."""
+"""Rebuild of an index that was updated after commits. The result lists must not change."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.queries import best_of
-from benchmarks.timing import seconds
+from benchmarks.search.queries import bind_top_ten
+from benchmarks.timing import measure_seconds
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 
 
 def measure(repository: str, queries: list[str]) -> dict[str, Any]:
-    """Measure a rebuild in seconds; return the lists of all queries after it."""
+    """Return the seconds of a rebuild, and the result lists of all queries after the rebuild."""
     search = SearchIndex(Workspace.open(Path(repository)))
     search.follow()
-    rebuilt = seconds(search.rebuild)
-    return {"seconds": rebuilt, "lists": list(map(best_of(search), queries))}
+    rebuild_s = measure_seconds(search.rebuild)
+    return {"seconds": rebuild_s, "lists": list(map(bind_top_ten(search), queries))}

@@ -1,4 +1,4 @@
-"""Index and link graph at the place of a server's, built at the tip before other measurements."""
+"""Index and link graph in the folder of a server's index, built at the tip before other measurements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workspace.workspace import Workspace
 
 
 def measure(repository: str) -> dict[str, Any]:
-    """Build both; return their commit."""
+    """Build the index and the link graph; return their commit."""
     workspace = Workspace.open(Path(repository))
     index = SearchIndex(workspace)
     index.links.follow(workspace.snapshot())

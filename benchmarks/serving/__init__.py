@@ -2,10 +2,10 @@
 
 bare_pages.py     a minimal server of one short page, for comparison
 bare_server.py    a minimal MCP server with one tool, for comparison
-first_queries.py  times of queries over stdio and HTTP, by servers that have not answered them before
-pages.py          measures each page of a real server over HTTP
-server_memory.py  the memory of a server that answers queries over stdio
-startup.py        the first `tools/list` over stdio, and pings after it
-stdio.py          a minimal client of a server over stdio
+first_queries.py  times of first and second runs of queries over stdio and HTTP
+pages.py          times of each page of a real server over HTTP
+server_memory.py  the memory of a server that handles queries over stdio
+startup.py        the first `tools/list` over stdio, and pings
+stdio.py          a minimal MCP client over stdio
 taxonomy.py       times of `tools/list` with as many keys and values as the contract allows
 """

@@ -1,4 +1,4 @@
-"""A minimal server of one short page, for comparison with our pages."""
+"""A minimal server of one short page, for comparison with Docyard's pages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ async def page(request: Request) -> HTMLResponse:
 
 
 def serve() -> None:
-    """Print the address, and run until the process is ended."""
-    # Without the protocol's number, the event loop delays small answers.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        print(f"http://127.0.0.1:{listening.getsockname()[1]}/", flush=True)
+    """Print the address, and run until the process is terminated."""
+    # Without an explicit protocol number, the event loop delays small responses.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
         server = uvicorn.Server(
             uvicorn.Config(Starlette(routes=[Route("/", page)]), log_level="warning", access_log=False)
         )
-        server.run(sockets=[listening])
+        server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

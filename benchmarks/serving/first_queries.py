@@ -1,4 +1,4 @@
-"""Times of queries over stdio and HTTP, by servers that have not answered them before."""
+"""Times of first and second runs of queries over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -12,42 +12,44 @@ from typing import Any
 
 from benchmarks.child import MeasurementFailed
 from benchmarks.search.query_sets import QuerySets
-from benchmarks.serving.pages import listening
-from benchmarks.serving.startup import BARE, serve
-from benchmarks.serving.stdio import ENVELOPE, Peer
-from benchmarks.timing import percentiles, seconds
+from benchmarks.serving.pages import run_http_server
+from benchmarks.serving.startup import BARE_COMMAND, server_command
+from benchmarks.serving.stdio import REQUEST_META, StdioServer
+from benchmarks.timing import measure_seconds, p50_p95_p99_ms
 
 _HEADERS: dict[str, str] = {
     "Content-Type": "application/json",
     "Accept": "application/json",
-    "MCP-Protocol-Version": str(ENVELOPE["io.modelcontextprotocol/protocolVersion"]),
+    "MCP-Protocol-Version": str(REQUEST_META["io.modelcontextprotocol/protocolVersion"]),
     "Mcp-Method": "tools/call",
     "Mcp-Name": "search_docs",
 }
-_numbers = count(1)
+_request_ids = count(1)
 
 Send = Callable[[str], object]
-"""Sends a query to a server and reads its answer."""
+"""Sends a query to a server and reads the response."""
 
 
 def measure(repository: Path, home: Path, sets: QuerySets) -> dict[str, dict[str, dict[str, float]]]:
     """Measure the first and the second run of each query by server, without the quoted phrases.
 
-    The servers alternate at each query, so that a slow period of the machine affects all of them.
+    The servers alternate at each query, so that a slow period of the machine affects all servers.
     """
-    over_http = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
+    http_command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
     with (
-        Peer(BARE, home) as bare,
-        Peer(serve(repository), home) as ours,
-        Peer(serve(repository), home) as stateless,
-        listening(over_http, home) as connection,
+        StdioServer(BARE_COMMAND, home) as bare,
+        StdioServer(server_command(repository), home) as stdio,
+        StdioServer(server_command(repository), home) as stateless,
+        run_http_server(http_command, home) as connection,
     ):
         bare.initialize()
-        ours.initialize()
+        stdio.initialize()
         servers: dict[str, Send] = {
             "bare": lambda query: bare.request("tools/call", {"name": "nothing", "arguments": {"q": query}}),
-            "stdio": lambda query: ours.request("tools/call", _call(query)),
-            "stateless": lambda query: stateless.request("tools/call", _call(query) | {"_meta": ENVELOPE}),
+            "stdio": lambda query: stdio.request("tools/call", _call_parameters(query)),
+            "stateless": lambda query: stateless.request(
+                "tools/call", _call_parameters(query) | {"_meta": REQUEST_META}
+            ),
             "http": partial(_post, connection),
         }
         for query in sets.warm_up:
@@ -55,7 +57,8 @@ def measure(repository: Path, home: Path, sets: QuerySets) -> dict[str, dict[str
                 send(query)
         first, second = (_measure_alternately(servers, sets.queries) for _ in range(2))
     return {
-        name: {"first": percentiles(first[name]), "second": percentiles(second[name])} for name in servers
+        name: {"first": p50_p95_p99_ms(first[name]), "second": p50_p95_p99_ms(second[name])}
+        for name in servers
     }
 
 
@@ -63,11 +66,11 @@ def _measure_alternately(servers: dict[str, Send], queries: Sequence[str]) -> di
     times: dict[str, list[float]] = {name: [] for name in servers}
     for query in queries:
         for name, send in servers.items():
-            times[name].append(seconds(partial(send, query)))
+            times[name].append(measure_seconds(partial(send, query)))
     return times
 
 
-def _call(query: str) -> dict[str, Any]:
+def _call_parameters(query: str) -> dict[str, Any]:
     return {"name": "search_docs", "arguments": {"query": query}}
 
 
@@ -75,12 +78,12 @@ def _post(connection: http.client.HTTPConnection, query: str) -> None:
     """Send a query over HTTP. Raises MeasurementFailed if the response is not a result."""
     request = {
         "jsonrpc": "2.0",
-        "id": next(_numbers),
+        "id": next(_request_ids),
         "method": "tools/call",
-        "params": _call(query) | {"_meta": ENVELOPE},
+        "params": _call_parameters(query) | {"_meta": REQUEST_META},
     }
     connection.request("POST", "/mcp", json.dumps(request).encode(), _HEADERS)
-    answer = connection.getresponse()
-    body = answer.read()
-    if answer.status != 200 or "result" not in json.loads(body):
-        raise MeasurementFailed(f"POST /mcp: {answer.status} {body[:200]!r}")
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 200 or "result" not in json.loads(body):
+        raise MeasurementFailed(f"POST /mcp: {response.status} {body[:200]!r}")

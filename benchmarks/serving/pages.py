@@ -1,16 +1,16 @@
-"""Measures each page of a real server over HTTP, in a repository made of a folder of real Markdown.
+"""Times of each page of a real server over HTTP, in a repository with the documents of a folder.
 
     python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
 One document has a history of many commits. A few proposals are open: one changes a hundred sections, and
-one is in conflict. Kinds with many pages are requested at different addresses first, and then at the same
-ones again. For other pages and the largest documents, the first time is reported separately.
+one is in conflict. A kind with many pages is requested at different URLs first, and then at the same URLs
+again. For a single page and for the largest documents, the first time is reported separately.
 
 at once      documents, as soon as the server listens, while its index and its link graph are built
 first time   documents that were not requested before
-again        the same ones
+again        the same documents
 
-A bare round trip is measured before and after, and limits are scaled by it, as all time limits are
+A bare round trip is measured before and after the pages, and scales the limits
 (`benchmarks.reports.yardsticks`). A page of a bare Starlette server is measured for comparison. Prints a
 table; the exit code is 1 if a limit was missed.
 """
@@ -32,11 +32,11 @@ from urllib.parse import quote, urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.child import ROOT, environment
+from benchmarks.child import ROOT, child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.reports.yardsticks import TRIP_MS
-from benchmarks.serving.stdio import Peer
-from benchmarks.timing import percentile, seconds
+from benchmarks.serving.stdio import StdioServer
+from benchmarks.timing import measure_seconds, percentile
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.proposals.actions.repository import Actor
@@ -45,116 +45,116 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
-"""The limits of the median: up to 1,500 documents, more of them, and the changes of a hundred sections."""
+"""The limits of the median: up to 1,500 documents, more documents, and the changes of a hundred sections."""
 
-_SMALL = 1_500  # documents, except the generated one
-_PAST = 60  # commits to one document
-_OPEN = 20  # proposals in addition to the two special ones
+_SMALL_DOCUMENTS = 1_500  # documents, without the generated document
+_HISTORY_COMMITS = 60  # commits to one document
+_OPEN_PROPOSALS = 20  # proposals that change one document each
 _SECTIONS = 100
 _ACTOR = Actor(Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "page", "benchmark")
-_LARGE = 10
+_LARGEST = 10
 _TRIPS = 200
-_BARE = "bare Starlette"
-_WIDE = "benchmark-of-many-sections.md"
+_BARE_PAGE = "bare Starlette"
+_MANY_SECTIONS_PATH = "benchmark-of-many-sections.md"
 
 
-class Made(NamedTuple):
-    """The generated content: a document with many commits, and the ids of proposals."""
+class Content(NamedTuple):
+    """The generated content: the path of a document with many commits, and the ids of proposals."""
 
-    aged: str
-    wide: str
-    disputed: str
-    plain: Sequence[str]
+    long_history: str
+    many_sections: str
+    conflicted: str
+    simple: Sequence[str]
 
 
-def _many_sections() -> bytes:
+def _many_sections_document() -> bytes:
     parts = (f"## Part {number}\n\nOnce there were {number} herons.\n\n" for number in range(_SECTIONS))
     return ("# Many\n\n" + "".join(parts)).encode()
 
 
-def fill(workspace: Workspace, corpus: Corpus, chance: random.Random) -> Made:
-    """Make a history and proposals."""
+def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> Content:
+    """Create a history and proposals."""
     proposal_actions = workspace.proposal_actions()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
-    aged, *drawn = chance.sample(paths, _OPEN + 1)
-    for number in range(_PAST):
-        _write(workspace, _addition(workspace, aged, f"Step {number}."))
-    plain = []
+    long_history, *drawn = rng.sample(paths, _OPEN_PROPOSALS + 1)
+    for number in range(_HISTORY_COMMITS):
+        _write(workspace, _make_append(workspace, long_history, f"Step {number}."))
+    simple_ids = []
     for number, path in enumerate(drawn):
-        opened = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
-        _write(proposal_actions.open_branch(opened.id), _addition(workspace, path, f"Words {number}."))
-        proposal_actions.submit(opened.id, _ACTOR)
-        proposal_actions.comment(opened.id, _ACTOR, "A remark.", file=path)
-        plain.append(opened.id)
-    wide = proposal_actions.open("A hundred sections", "Herons are counted again.", _ACTOR)
+        proposal = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
+        _write(proposal_actions.open_branch(proposal.id), _make_append(workspace, path, f"Words {number}."))
+        proposal_actions.submit(proposal.id, _ACTOR)
+        proposal_actions.comment(proposal.id, _ACTOR, "A remark.", file=path)
+        simple_ids.append(proposal.id)
+    many_sections = proposal_actions.open("A hundred sections", "Herons are counted again.", _ACTOR)
     new_text = "Now there are {} herons, and as many storks."
     _write(
-        proposal_actions.open_branch(wide.id),
+        proposal_actions.open_branch(many_sections.id),
         *(
-            UpdateContent(file=_WIDE, slug=f"part-{number}", content=new_text.format(number))
+            UpdateContent(file=_MANY_SECTIONS_PATH, slug=f"part-{number}", content=new_text.format(number))
             for number in range(_SECTIONS)
         ),
     )
-    proposal_actions.submit(wide.id, _ACTOR)
-    disputed = proposal_actions.open("In conflict", "Another writer was first.", _ACTOR)
+    proposal_actions.submit(many_sections.id, _ACTOR)
+    conflicted = proposal_actions.open("In conflict", "Another writer was first.", _ACTOR)
     _write(
-        proposal_actions.open_branch(disputed.id),
-        UpdateContent(file=_WIDE, slug="part-7", content="Seven egrets."),
+        proposal_actions.open_branch(conflicted.id),
+        UpdateContent(file=_MANY_SECTIONS_PATH, slug="part-7", content="Seven egrets."),
     )
-    proposal_actions.submit(disputed.id, _ACTOR)
-    _write(workspace, UpdateContent(file=_WIDE, slug="part-7", content="Seven cranes."))
-    return Made(aged, wide.id, disputed.id, plain)
+    proposal_actions.submit(conflicted.id, _ACTOR)
+    _write(workspace, UpdateContent(file=_MANY_SECTIONS_PATH, slug="part-7", content="Seven cranes."))
+    return Content(long_history, many_sections.id, conflicted.id, simple_ids)
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
     workspace.write(list(operations), mode=Mode.ALL, tool="page", client="benchmark")
 
 
-def _addition(workspace: Workspace, path: str, words: str) -> AppendContent:
+def _make_append(workspace: Workspace, path: str, words: str) -> AppendContent:
     sections = workspace.snapshot().document(path).sections
-    section = next(one for one in sections if one.key == one.address)
+    section = next(item for item in sections if item.key == item.address)
     return AppendContent(file=path, slug=section.key, content=words)
 
 
-def documents(corpus: Corpus, rounds: int, chance: random.Random) -> dict[str, list[str]]:
-    """Return the URLs of documents to request while the server reads them, and later."""
+def draw_document_urls(corpus: Corpus, rounds: int, rng: random.Random) -> dict[str, list[str]]:
+    """Return the URLs of documents to request during the build of the index, and later."""
     paths = sorted(corpus.documents)
-    drawn = chance.sample(paths, min(2 * rounds, len(paths)))
-    urls = [f"/doc/{quote(path)}" for path in drawn]
+    drawn_paths = rng.sample(paths, min(2 * rounds, len(paths)))
+    urls = [f"/doc/{quote(path)}" for path in drawn_paths]
     return {"document, at once": urls[:rounds], "document": urls[rounds:] or urls}
 
 
-def addresses(
-    made: Made, corpus: Corpus, head: str, rounds: int, chance: random.Random
+def draw_page_urls(
+    content: Content, corpus: Corpus, head: str, rounds: int, rng: random.Random
 ) -> dict[str, list[str]]:
-    """Return one or more URLs of each other kind of page."""
+    """Return the URLs of the pages that are not documents, by kind, and of the largest documents."""
     paths = sorted(corpus.documents)
-    drawn = chance.sample(paths, min(rounds, len(paths)))
-    large = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGE:]
-    folders = sorted({path.rpartition("/")[0] for path in drawn} - {""})
-    some = Corpus({path: corpus.documents[path] for path in drawn})
-    words = draw_queries(list(some.texts()), rounds)
+    drawn_paths = rng.sample(paths, min(rounds, len(paths)))
+    largest_paths = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGEST:]
+    folders = sorted({path.rpartition("/")[0] for path in drawn_paths} - {""})
+    small_corpus = Corpus({path: corpus.documents[path] for path in drawn_paths})
+    queries = draw_queries(list(small_corpus.texts()), rounds)
     return {
-        "documents, the largest ten": [f"/doc/{quote(path)}" for path in large],
+        "documents, the largest ten": [f"/doc/{quote(path)}" for path in largest_paths],
         "library": ["/"],
         "folder": [f"/folder/{quote(folder)}" for folder in folders] or ["/"],
-        "history": [f"/history/{quote(made.aged)}"],
-        "blame": [f"/blame/{quote(made.aged)}"],
+        "history": [f"/history/{quote(content.long_history)}"],
+        "blame": [f"/blame/{quote(content.long_history)}"],
         "commit": [f"/commit/{head}"],
-        "search": [f"/search?q={quote(' '.join(query))}" for query in words],
+        "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
         "proposals": ["/proposals"],
-        "proposal": [f"/proposals/{id}" for id in made.plain],
-        "changes, 100 sections": [f"/proposals/{made.wide}/changes?view=side"],
-        "changes, inline": [f"/proposals/{made.wide}/changes?view=inline"],
-        "conflicts": [f"/proposals/{made.disputed}/conflicts"],
+        "proposal": [f"/proposals/{id}" for id in content.simple],
+        "changes, 100 sections": [f"/proposals/{content.many_sections}/changes?view=side"],
+        "changes, inline": [f"/proposals/{content.many_sections}/changes?view=inline"],
+        "conflicts": [f"/proposals/{content.conflicted}/conflicts"],
     }
 
 
 @contextmanager
-def listening(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to a server whose command prints its address first."""
+def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to a server. The first line that its command prints is the address."""
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env=environment(home), stdout=subprocess.PIPE, text=True
+        [sys.executable, *command], cwd=ROOT, env=child_environment(home), stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
@@ -168,116 +168,121 @@ def listening(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPCo
 
 
 class Times(NamedTuple):
-    """Seconds of a kind of page: the first request of each address, and later requests."""
+    """Seconds of a kind of page: the first request of each URL, and later requests."""
 
     first: list[float]
     later: list[float]
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
-    """Measure each request. Raises RuntimeError for a status other than 200."""
+    """Measure a request of each URL, then `rounds` requests. Raises RuntimeError unless the status is 200."""
 
     def request_seconds(url: str) -> float:
-        def work() -> None:
+        def request() -> None:
             connection.request("GET", url)
-            answer = connection.getresponse()
-            answer.read()
-            if answer.status != 200:
-                raise RuntimeError(f"{url} was answered with {answer.status}")
+            response = connection.getresponse()
+            response.read()
+            if response.status != 200:
+                raise RuntimeError(f"{url} returned the status {response.status}")
 
-        return seconds(work)
+        return measure_seconds(request)
 
     first = [request_seconds(url) for url in urls]
     return Times(first, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
 
 
-def round_trip(home: Path) -> float:
-    """Return milliseconds of a bare round trip over stdio."""
-    with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
-        peer.initialize()
-        return percentile([seconds(lambda: peer.request("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
+def measure_round_trip_ms(home: Path) -> float:
+    """Return the median of bare round trips over stdio in milliseconds."""
+    with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as server:
+        server.initialize()
+        return percentile([measure_seconds(lambda: server.request("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
 
 
-class Line(NamedTuple):
-    """A line of the table: times in seconds, and the limit of their median in milliseconds, if any."""
+class TableRow(NamedTuple):
+    """A row of the table: times in seconds, and the limit of their median in milliseconds, if any."""
 
     page: str
     times: list[float]
-    most: float | None
+    limit: float | None
 
     @property
-    def is_missed(self) -> bool:
+    def is_limit_missed(self) -> bool:
         """Return True if the median is above the limit."""
-        return self.most is not None and percentile(self.times, 0.5) * 1e3 > self.most
+        return self.limit is not None and percentile(self.times, 0.5) * 1e3 > self.limit
 
 
-def lines(found: Mapping[str, Times], documents: int, scale: float) -> Iterator[Line]:
-    """Yield the lines, each with the limit of its kind multiplied by `scale`."""
-    for page, times in found.items():
-        by_kind = CHANGES_MS if page.startswith("changes") else _each_ms(documents)
-        most = None if page == _BARE else by_kind * scale
+def make_rows(times_by_page: Mapping[str, Times], document_count: int, factor: float) -> Iterator[TableRow]:
+    """Yield the rows, each with the limit of its kind multiplied by `factor`."""
+    for page, times in times_by_page.items():
+        kind_limit_ms = CHANGES_MS if page.startswith("changes") else _default_limit_ms(document_count)
+        limit_ms = None if page == _BARE_PAGE else kind_limit_ms * factor
         if len(times.first) > 1:
-            # The first time of the largest has no limit: their text is read and rendered once.
-            yield Line(f"{page}, first time", times.first, None if "largest" in page else most)
-            yield Line(f"{page}, again", times.later, most)
+            # The largest documents have no limit at first: the server reads and renders their text once.
+            yield TableRow(f"{page}, first time", times.first, None if "largest" in page else limit_ms)
+            yield TableRow(f"{page}, again", times.later, limit_ms)
         else:
-            yield Line(f"{page}, once", times.first, None)
-            yield Line(page, times.later, most)
+            yield TableRow(f"{page}, once", times.first, None)
+            yield TableRow(page, times.later, limit_ms)
 
 
-def _each_ms(documents: int) -> float:
-    return SMALL_MS if documents <= _SMALL + 1 else LARGE_MS
+def _default_limit_ms(document_count: int) -> float:
+    return SMALL_MS if document_count <= _SMALL_DOCUMENTS + 1 else LARGE_MS
 
 
-def table(shown: Sequence[Line], documents: int) -> Table:
-    """Return the lines as a table in milliseconds."""
-    found = Table(
-        "page", "p50 ms", "p95 ms", "most ms", "p50 must be", title=f"Pages of {documents:,} documents"
+def format_table(rows: Sequence[TableRow], document_count: int) -> Table:
+    """Return the rows as a table in milliseconds."""
+    table = Table(
+        "page",
+        "p50 ms",
+        "p95 ms",
+        "max ms",
+        "p50 must be",
+        title=f"Pages of {document_count:,} documents",
     )
-    for line in shown:
-        numbers = (percentile(line.times, 0.5), percentile(line.times, 0.95), max(line.times))
-        must = "" if line.most is None else f"<= {line.most:.0f}"
-        found.add_row(
-            line.page, *(f"{each * 1e3:.1f}" for each in numbers), must + " MISSED" * line.is_missed
+    for row in rows:
+        values = (percentile(row.times, 0.5), percentile(row.times, 0.95), max(row.times))
+        condition = "" if row.limit is None else f"<= {row.limit:.0f}"
+        table.add_row(
+            row.page, *(f"{value * 1e3:.1f}" for value in values), condition + " MISSED" * row.is_limit_missed
         )
-    return found
+    return table
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table; return 1 if a limit was missed."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.serving.pages", description="Measures the pages."
+        prog="python -m benchmarks.serving.pages", description="Measure the pages."
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(words)
-    chance = random.Random(options.seed)
-    corpus = Corpus(Corpus.read(options.folder).documents | {_WIDE: _many_sections()})
-    found: dict[str, Times] = {}
+    options = parser.parse_args(arguments)
+    rng = random.Random(options.seed)
+    corpus = Corpus(Corpus.read(options.folder).documents | {_MANY_SECTIONS_PATH: _many_sections_document()})
+    times_by_page: dict[str, Times] = {}
     with tempfile.TemporaryDirectory(prefix="docyard-pages-") as folder:
-        home, repo = Path(folder), Path(folder) / "repository"
-        make_repository(corpus, repo)
-        workspace = Workspace.open(repo, durable=False)
-        made = fill(workspace, corpus, chance)
-        read = documents(corpus, options.rounds, chance)
-        other_urls = addresses(made, corpus, workspace.snapshot().commit or "", options.rounds, chance)
-        trips = [round_trip(home)]
-        with listening(["-m", "benchmarks.serving.bare_pages"], home) as connection:
-            found[_BARE] = measure(connection, ["/"], options.rounds)
-        served = ["-m", "docyard", "serve", "-C", str(repo), "--http", "127.0.0.1:0", "--no-token"]
-        with listening(served, home) as connection:
-            at_once, later = read
-            found[at_once] = measure(connection, read[at_once], options.rounds)
-            measure(connection, ["/search?q=heron"], 1)  # this request waits for the index
-            for name, urls in {later: read[later], **other_urls}.items():
-                found[name] = measure(connection, urls, options.rounds)
-        trips.append(round_trip(home))
-    trip = sum(trips) / len(trips)
-    shown = list(lines(found, len(corpus.documents), max(1.0, trip / TRIP_MS)))
-    print(f"bare round trip p50 {trip:.2f} ms ({trip / TRIP_MS:.2f}x)")
-    Console().print(table(shown, len(corpus.documents)))
-    return int(any(line.is_missed for line in shown))
+        home, repository = Path(folder), Path(folder) / "repository"
+        make_repository(corpus, repository)
+        workspace = Workspace.open(repository, durable=False)
+        content = create_content(workspace, corpus, rng)
+        document_urls = draw_document_urls(corpus, options.rounds, rng)
+        other_urls = draw_page_urls(content, corpus, workspace.snapshot().commit or "", options.rounds, rng)
+        trip_times_ms = [measure_round_trip_ms(home)]
+        with run_http_server(["-m", "benchmarks.serving.bare_pages"], home) as connection:
+            times_by_page[_BARE_PAGE] = measure(connection, ["/"], options.rounds)
+        command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
+        with run_http_server(command, home) as connection:
+            at_once, later = document_urls
+            times_by_page[at_once] = measure(connection, document_urls[at_once], options.rounds)
+            measure(connection, ["/search?q=heron"], 1)  # waits for the index
+            for page, urls in {later: document_urls[later], **other_urls}.items():
+                times_by_page[page] = measure(connection, urls, options.rounds)
+        trip_times_ms.append(measure_round_trip_ms(home))
+    trip_ms = sum(trip_times_ms) / len(trip_times_ms)
+    rows = list(make_rows(times_by_page, len(corpus.documents), max(1.0, trip_ms / TRIP_MS)))
+    print(f"bare round trip p50 {trip_ms:.2f} ms ({trip_ms / TRIP_MS:.2f}x)")
+    Console().print(format_table(rows, len(corpus.documents)))
+    return int(any(row.is_limit_missed for row in rows))
 
 
 if __name__ == "__main__":

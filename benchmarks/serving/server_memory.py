@@ -1,4 +1,4 @@
-"""The memory of a server that answers queries over stdio."""
+"""The memory of a server that handles queries over stdio."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.memory import children, peak_mb
-from benchmarks.serving.startup import serve
-from benchmarks.serving.stdio import Peer
+from benchmarks.memory import child_pids, peak_mb
+from benchmarks.serving.startup import server_command
+from benchmarks.serving.stdio import StdioServer
 
 
 def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Return the peak of a server after all queries in MB, if the system reports it."""
-    before = set(children(os.getpid()))
-    with Peer(serve(repository), home) as peer:
-        peer.initialize()
-        peer.request("tools/list")
+    """Return the peak memory of a server after all queries in MB, if the system reports it."""
+    earlier_pids = set(child_pids(os.getpid()))
+    with StdioServer(server_command(repository), home) as server:
+        server.initialize()
+        server.request("tools/list")
         for query in queries:
-            peer.request("tools/call", {"name": "search_docs", "arguments": {"query": query}})
-        servers = set(children(os.getpid())) - before
-        return {"peak_mb": max(map(peak_mb, servers))} if servers else {}
+            server.request("tools/call", {"name": "search_docs", "arguments": {"query": query}})
+        pids = set(child_pids(os.getpid())) - earlier_pids
+        return {"peak_mb": max(map(peak_mb, pids))} if pids else {}

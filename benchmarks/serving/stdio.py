@@ -1,4 +1,4 @@
-"""A minimal client of a server over stdio, without the overhead of a client library."""
+"""A minimal MCP client over stdio, without the overhead of a client library."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.child import ROOT, MeasurementFailed, environment
+from benchmarks.child import ROOT, MeasurementFailed, child_environment
 
-PROTOCOL = "2025-11-25"
+PROTOCOL_VERSION = "2025-11-25"
 
-ENVELOPE = {
+REQUEST_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -22,23 +22,23 @@ ENVELOPE = {
 """The `_meta` of each request in the protocol version without a handshake."""
 
 
-class Peer:
-    """A running server; `started` is the time just before its start."""
+class StdioServer:
+    """A server process and its client; `start_time` is the time just before the start."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
-        self.started = time.perf_counter()
+        self.start_time = time.perf_counter()
         self._log = (home / "server.log").open("a+")
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment(home),
+            env=child_environment(home),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
         )
         self._number = 0
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> StdioServer:
         return self
 
     def __exit__(
@@ -54,27 +54,29 @@ class Peer:
         self._log.close()
 
     def initialize(self) -> None:
-        """Do the handshake."""
+        """Send `initialize` and the notification after it."""
         client = {"name": "benchmark", "version": "1"}
-        self.request("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+        self.request(
+            "initialize", {"protocolVersion": PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client}
+        )
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def request(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request and return its result; other messages of the server are ignored."""
+        """Send a request and return its result; ignore other messages. Raises MeasurementFailed."""
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method}
         self._send(message if parameters is None else message | {"params": parameters})
         assert self._process.stdout
         for line in self._process.stdout:
-            answer = json.loads(line)
-            if answer.get("id") == self._number:
-                if "result" not in answer:
-                    raise MeasurementFailed(f"{method}: {answer['error']}")
-                return dict(answer["result"])
-        raise MeasurementFailed(f"{method}: the server ended")
+            response = json.loads(line)
+            if response.get("id") == self._number:
+                if "result" not in response:
+                    raise MeasurementFailed(f"{method}: {response['error']}")
+                return dict(response["result"])
+        raise MeasurementFailed(f"{method}: the server exited")
 
     def cpu_seconds(self) -> float | None:
-        """Return the server's processor time (proc(5), schedstat), or None if it is not reported."""
+        """Return the server's processor time (proc(5), schedstat); None if the system lacks the value."""
         tasks = Path(f"/proc/{self._process.pid}/task")
         try:
             return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9

@@ -1,8 +1,8 @@
 """Times of `tools/list` with as many keys and values as the contract of `metadata.json` allows.
 
-python -m benchmarks.serving.taxonomy [--length N]     milliseconds, also of a bare server
+python -m benchmarks.serving.taxonomy [--length N]     prints milliseconds, including those of a bare server
 
-The bare server is the SDK's own, with the same definitions and no other work.
+The bare server is that of the SDK, with the same definitions and no other work.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 
-from benchmarks.child import environment
+from benchmarks.child import child_environment
 from benchmarks.corpus import Corpus, make_repository
-from benchmarks.serving.startup import serve
-from benchmarks.serving.stdio import Peer
-from benchmarks.timing import seconds, spread
+from benchmarks.serving.startup import server_command
+from benchmarks.serving.stdio import StdioServer
+from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES
 from workspace.workspace import Workspace
 
-LISTS = 40
-LENGTH = 20
+LIST_COUNT = 40
+VALUE_LENGTH = 20
 """The default length of a value in characters; the contract allows 128."""
 
 
-def corpus(length: int) -> Corpus:
-    """Return a document for each value; every document has a value of `length` characters of every key."""
+def make_corpus(length: int) -> Corpus:
+    """Return a corpus of a document for each value, with a value of `length` characters for every key."""
     settings = "".join(
         f"[taxonomy.key{key}]\ndescription = 'Filter by key {key}.'\n" for key in range(MAX_KEYS)
     )
@@ -48,16 +48,17 @@ def corpus(length: int) -> Corpus:
     return Corpus(documents)
 
 
-def lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """Measure `tools/list` of a server that has listed its tools before; return the list too."""
-    with Peer(command, home) as peer:
-        peer.initialize()
-        listed = peer.request("tools/list")
-        return spread([seconds(lambda: peer.request("tools/list")) for _ in range(LISTS)]), listed
+def measure_lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
+    """Measure `tools/list` of a server after its first list; return the list too."""
+    with StdioServer(command, home) as server:
+        server.initialize()
+        tools = server.request("tools/list")
+        times = [measure_seconds(lambda: server.request("tools/list")) for _ in range(LIST_COUNT)]
+        return p50_p95_ms(times), tools
 
 
 async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
-    """Run a server that lists these tools until standard input ends."""
+    """Run a server that lists the given tools until standard input ends."""
 
     async def list_tools(
         context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
@@ -69,26 +70,26 @@ async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Measure and print, or run the bare server of a file of definitions."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print, or run the bare server with a file of definitions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving.taxonomy")
-    parser.add_argument("--length", type=int, default=LENGTH, help="characters of each value")
+    parser.add_argument("--length", type=int, default=VALUE_LENGTH, help="characters of each value")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     if options.bare:
         anyio.run(serve_bare, json.loads(options.bare.read_text())["tools"])
         return 0
     with tempfile.TemporaryDirectory(prefix="docyard-taxonomy-") as folder:
         home = Path(folder)
-        os.environ.update(environment(home))
-        make_repository(corpus(options.length), home / "repository")
+        os.environ.update(child_environment(home))
+        make_repository(make_corpus(options.length), home / "repository")
         index = SearchIndex(Workspace.open(home / "repository"))
         index.rebuild()
         index.close()
-        ours, listed = lists(serve(home / "repository"), home)
-        (home / "tools.json").write_text(json.dumps(listed))
+        ours, tools = measure_lists(server_command(home / "repository"), home)
+        (home / "tools.json").write_text(json.dumps(tools))
         command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
-        bare, _ = lists(command, home)
+        bare, _ = measure_lists(command, home)
         size = (home / "tools.json").stat().st_size
     print(json.dumps({"keys": MAX_KEYS, "values": MAX_VALUES, "bytes": size, "ours": ours, "bare": bare}))
     return 0

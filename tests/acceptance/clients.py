@@ -22,7 +22,7 @@ _SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 def slow_lock_command(repo: Path, *options: str) -> list[str]:
     """Return the command of a server with a longer timeout for locks, because a test holds a lock."""
-    return [*preloaded.python(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
+    return [*preloaded.python_command(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
@@ -76,7 +76,7 @@ async def connect_to_server(
         if recorder is not None and isinstance(message, ResourceListChangedNotification):
             recorder.record(LIST)
 
-    command = [*preloaded.python(), "-m", "docyard", "serve", *map(str, options)]
+    command = [*preloaded.python_command(), "-m", "docyard", "serve", *map(str, options)]
     variables = user_environment(home)
     async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
         yield client

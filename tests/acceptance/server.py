@@ -71,7 +71,7 @@ def serving_artifact(
 
 @contextmanager
 def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
-    command = [*preloaded.python(), "-m", "docyard", "serve", *options]
+    command = [*preloaded.python_command(), "-m", "docyard", "serve", *options]
     connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)

@@ -343,7 +343,7 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
     lock.unlink()
     client.wait_for_exit()
     new_client = start_slow_lock_server(repo.path, tmp_path / "home")
-    wait_until(lambda: not inspection.left_behind(repo), "the recovery")
+    wait_until(lambda: not inspection.find_leftover_files(repo), "the recovery")
     new_client.close_input()
     assert new_client.wait_for_exit() == (0, "")
     assert_complete(repo, tmp_path / "home", [])

@@ -162,7 +162,7 @@ def test_suggested_calls_of_artifact_work(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
     out = tmp_path / "out"
-    command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     completed = subprocess.run(
         command, env=user_environment(home), capture_output=True, text=True, check=False
     )

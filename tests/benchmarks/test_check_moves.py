@@ -1,4 +1,4 @@
-"""Tests of the check of moves: 500 random moves and renames over a generated folder."""
+"""The check of moves, with 500 random moves and renames over a generated folder."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checks.census import add_marks
-from benchmarks.checks.findings import CheckReport
-from benchmarks.checks.moves import check, compare
+from benchmarks.checks.check_report import CheckReport
+from benchmarks.checks.marked_sections import add_marks
+from benchmarks.checks.moves import check_folder, compare_values
 from workspace.document.document import Document
 
 DOCUMENTS = 24
 WORDS = ("Setup", "Errors", "Syntax", "Remarks", "See also", "Naïve café", "`code` and *more*")
 
 
-def write_folder(root: Path, chance: random.Random) -> None:
-    """Write documents in three folders; their similar sections link to each other in every spelling."""
-    paths = [f"{chance.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENTS)]
+def write_folder(root: Path, rng: random.Random) -> None:
+    """Write documents in three folders, with similar sections that link to each other in every spelling."""
+    paths = [f"{rng.choice(('', 'guides/', 'guides/deep er/'))}page {n}.md" for n in range(DOCUMENTS)]
     for path in paths:
-        lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", link(paths, path, chance), ""]
-        for level in chance.choices((2, 2, 3, 3, 4), k=6):
+        lines = ["---", f"title: {path}", "---", "", f"# Page {path}", "", make_link(paths, path, rng), ""]
+        for level in rng.choices((2, 2, 3, 3, 4), k=6):
             level = min(level, max(2, len(lines)))
-            lines += [f"{'#' * level} {chance.choice(WORDS)}", "", *links(paths, path, chance), ""]
-        ending = chance.choice(("\n", "\n", "\r\n"))
+            lines += [f"{'#' * level} {rng.choice(WORDS)}", "", *make_link_lines(paths, path, rng), ""]
+        ending = rng.choice(("\n", "\n", "\r\n"))
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ending.join(lines).encode())
 
 
-def links(paths: list[str], path: str, chance: random.Random) -> list[str]:
-    return [f"- {link(paths, path, chance)}" for _ in range(chance.randrange(4))]
+def make_link_lines(paths: list[str], path: str, rng: random.Random) -> list[str]:
+    return [f"- {make_link(paths, path, rng)}" for _ in range(rng.randrange(4))]
 
 
-def link(paths: list[str], path: str, chance: random.Random) -> str:
-    other = chance.choice(paths)
+def make_link(paths: list[str], path: str, rng: random.Random) -> str:
+    other = rng.choice(paths)
     up = "../" * path.count("/")
-    name = chance.choice(("setup", "errors", "errors-1", "syntax", "see-also", "naïve-café", "missing"))
-    fragment = chance.choice(("", f"#{name}"))
+    name = rng.choice(("setup", "errors", "errors-1", "syntax", "see-also", "naïve-café", "missing"))
+    fragment = rng.choice(("", f"#{name}"))
     encoded = other.replace(" ", "%20")
-    return chance.choice(
+    return rng.choice(
         (
             f"[a]({up}{encoded}{fragment})",
             f'[b](<{up}{other}{fragment}> "Title")',
@@ -56,10 +56,10 @@ def link(paths: list[str], path: str, chance: random.Random) -> str:
 @pytest.mark.parametrize("moves", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_random_moves_preserve_every_link_and_can_be_reverted(moves: int, tmp_path: Path) -> None:
     write_folder(tmp_path, random.Random(moves))
-    report = check(tmp_path, moves, seed=moves)
-    assert report.wrong == []
-    assert report.tried["links"] > 100
-    assert {name for name, count in report.tried.items() if count} >= {
+    report = check_folder(tmp_path, moves, seed=moves)
+    assert report.problems == []
+    assert report.counts["links"] > 100
+    assert {name for name, count in report.counts.items() if count} >= {
         "RenameSection",
         "MoveSection",
         "MoveDocument",
@@ -69,12 +69,12 @@ def test_random_moves_preserve_every_link_and_can_be_reverted(moves: int, tmp_pa
 
 def test_compare_ignores_links_that_were_broken_before() -> None:
     report = CheckReport()
-    compare(report, "links", {1: "a", 2: None, 3: "c"}, {1: "a", 2: "b", 3: "d"})
-    assert report.tried["links"] == 2
-    assert report.wrong == ["links: 3: 'c' became 'd'"]
+    compare_values(report, "links", {1: "a", 2: None, 3: "c"}, {1: "a", 2: "b", 3: "d"})
+    assert report.counts["links"] == 2
+    assert report.problems == ["links: 3: 'c' became 'd'"]
 
 
 def test_every_section_gets_a_mark() -> None:
     data = b"---\na: 1\n---\nText\n\n# T\n## A\nB\n-\n"
-    found = add_marks({"a.md": data})["a.md"]
-    assert found.count(b"Section-mark-") == len(Document.parse(data).sections)
+    marked = add_marks({"a.md": data})["a.md"]
+    assert marked.count(b"Section-mark-") == len(Document.parse(data).sections)

@@ -6,95 +6,97 @@ from typing import Any
 
 import pytest
 
-from benchmarks.reports.figures import Figure, about, figures, without_gaps
-from benchmarks.reports.report import figures_table
-from benchmarks.reports.yardsticks import LARGE, Yardstick, class_of, is_reference, scales
-from tests.benchmarks.results import whole_run
+from benchmarks.reports.figures import Figure, compute_figures, describe_run, measured_figures
+from benchmarks.reports.report import format_figures_table
+from benchmarks.reports.yardsticks import LARGE, Yardstick, find_corpus_class, limit_factors, reference_name
+from tests.benchmarks.results import make_whole_run
 
 
-def named(results: dict[str, Any], name: str) -> Figure:
-    (found,) = [row for rows in figures(results).values() for row in rows if row.name.strip() == name]
-    return found
+def find_figure(results: dict[str, Any], name: str) -> Figure:
+    (figure,) = [
+        row for rows in compute_figures(results).values() for row in rows if row.name.strip() == name
+    ]
+    return figure
 
 
 def test_every_row_of_a_whole_run_has_a_value_within_limit() -> None:
-    rows = [row for group in figures(whole_run()).values() for row in group]
+    rows = [row for group in compute_figures(make_whole_run()).values() for row in group]
     assert [row.name for row in rows if row.value is None] == []
     assert [row.name for row in rows if row.is_met is False] == []
     assert sum(row.is_met is True for row in rows) >= 19
 
 
 def test_value_at_limit_is_met_and_above_is_missed() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["edits"]["segments"] = 8
-    assert named(results, "segments after 300 commits").is_met is True
+    assert find_figure(results, "segments after 300 commits").is_met is True
     results["edits"]["segments"] = 9
-    assert named(results, "segments after 300 commits").is_met is False
+    assert find_figure(results, "segments after 300 commits").is_met is False
 
 
 def test_95_of_100_identifiers_meet_the_limit_and_94_miss_it() -> None:
-    results = whole_run()
+    results = make_whole_run()
     for first, is_met in ((95, True), (94, False)):
         results["known"]["identifiers"]["first"] = first
-        assert named(results, "identifiers not found first, of 100").is_met is is_met
+        assert find_figure(results, "identifiers not found first, of 100").is_met is is_met
 
 
 def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
-    results = whole_run()
+    results = make_whole_run()
     del results["tantivy"], results["index"]
-    row = named(results, "the p50 by tantivy's, five fields")
+    row = find_figure(results, "query p50 relative to tantivy, five fields")
     assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
-    assert "not measured" in figures_table(figures(results))
-    assert "Building" not in without_gaps(figures(results))
-    assert "tantivy" not in named(results, "ten best by OR, warm, p50").others
+    assert "not measured" in format_figures_table(compute_figures(results))
+    assert "Building" not in measured_figures(compute_figures(results))
+    assert "tantivy" not in find_figure(results, "ten best hits of an OR query, warm, p50").others
 
 
 def test_only_time_limits_grow_on_a_slower_machine() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
-    assert scales(results) == pytest.approx(
+    assert limit_factors(results) == pytest.approx(
         {Yardstick.BUILD: 4, Yardstick.QUERY: 2, Yardstick.BOTH: 8**0.5, Yardstick.TRIP: 1, Yardstick.CALL: 1}
     )
-    assert named(results, "ten best by OR, warm, p50").limit == pytest.approx(0.2)
-    assert named(results, "full index from a commit, 1 process").limit == pytest.approx(3.2)
-    assert named(results, "peak memory while building").limit == 120
-    assert named(results, "the p50 by FTS5's").limit == 0.05
-    assert named(results, "search_docs over stdio, first ask, p50").limit == 2.5
-    assert "FTS5's query p50 2.00x" in about(results)[-1]
+    assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == pytest.approx(0.2)
+    assert find_figure(results, "full index from a commit, 1 process").limit == pytest.approx(3.2)
+    assert find_figure(results, "peak memory of the build").limit == 120
+    assert find_figure(results, "query p50 relative to FTS5").limit == 0.05
+    assert find_figure(results, "search_docs over stdio, first run, p50").limit == 2.5
+    assert "query p50 of FTS5 2.00x" in describe_run(results)[-1]
 
 
 def test_limits_do_not_shrink_on_a_faster_machine() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
-    assert set(scales(results).values()) == {1.0}
-    assert named(results, "ten best by OR, warm, p50").limit == 0.1
+    assert set(limit_factors(results).values()) == {1.0}
+    assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == 0.1
 
 
 def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
-    assert is_reference(results) is None
-    assert scales(results) == {Yardstick.TRIP: 1.0, Yardstick.CALL: 1.0}
+    assert reference_name(results) is None
+    assert limit_factors(results) == {Yardstick.TRIP: 1.0, Yardstick.CALL: 1.0}
     results["asks"]["bare"]["first"]["p50_ms"] = 1.4
-    assert named(results, "search_docs over stdio, first ask, p50").limit == 5
+    assert find_figure(results, "search_docs over stdio, first run, p50").limit == 5
 
 
 def test_corpus_has_limits_of_smallest_fitting_class() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["corpus"]["bytes"] = 7_000_001
-    assert class_of(results) is LARGE
-    assert named(results, "peak memory while building").limit == 400
+    assert find_corpus_class(results) is LARGE
+    assert find_figure(results, "peak memory of the build").limit == 400
     results["corpus"]["bytes"] = 100_000_000
-    assert class_of(results) is None
-    assert named(results, "peak memory while building").limit is None
+    assert find_corpus_class(results) is None
+    assert find_figure(results, "peak memory of the build").limit is None
 
 
 def test_table_shows_scaled_limit_target_and_missed_figures() -> None:
-    results = whole_run()
+    results = make_whole_run()
     results["fts5"]["query"] = {"p50_ms": 5.0, "p95_ms": 16.0}
     results["queries"]["best"] = {"p50_ms": 0.3, "p95_ms": 0.4}
-    table = figures_table(figures(results))
-    (line,) = [line for line in table.splitlines() if "ten best by OR, warm, p50" in line]
+    table = format_figures_table(compute_figures(results))
+    (line,) = [line for line in table.splitlines() if "ten best hits of an OR query, warm, p50" in line]
     assert line.split()[-5:] == ["≤", "0.2", "ms", "(0.1)", "MISSED"]
     assert "5 (0.06x)" in line

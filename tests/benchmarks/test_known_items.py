@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import Corpus, Text, TooSmall
-from benchmarks.search.known_items import draw_identifiers, draw_reminders, identifiers, run
+from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText
+from benchmarks.search.known_items import draw_identifiers, draw_reminders, find_identifiers, measure_folder
 from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 
 WORDS = [f"{letter}word" for letter in "abcdefghijklmnop"]
 
 
-def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
-    return Text(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
+def make_text(body: str, title: str = "Title", name: str = "a.md#b") -> SectionText:
+    return SectionText(id=name, title=title, body=body, headings="", path=name.partition("#")[0], tags="")
 
 
 @loop_over(
-    ("body", "found"),
+    ("body", "expected"),
     [
         ("Raise `RateLimitError`, or max_retries (x2go). See os.path.join, and pass --dry-run.", None),
         (
@@ -35,47 +35,47 @@ def text(body: str, title: str = "Title", name: str = "a.md#b") -> Text:
         ("**snake_case** and _emphasis_ | cell_one | `a->b_c`", {"snake_case", "cell_one"}),
     ],
 )
-def test_identifiers_are_found_in_visible_text_only(body: str, found: set[str] | None) -> None:
-    wanted = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if found is None else found
-    assert identifiers(text(body)) == wanted
+def test_identifiers_are_found_in_visible_text_only(body: str, expected: set[str] | None) -> None:
+    names = {"RateLimitError", "max_retries", "os.path.join", "--dry-run"} if expected is None else expected
+    assert find_identifiers(make_text(body)) == names
 
 
 def test_drawn_identifier_occurs_in_one_section_only() -> None:
     texts = [
-        text("only_here and twice_here", name="a.md#a"),
-        text("TWICE_HERE and only_here_too", name="b.md#b"),
-        text("[x](only_here_too.md) alone_here alone_here", name="c.md#c"),
-        text("twice_here.part", name="d.md#d"),
+        make_text("only_here and twice_here", name="a.md#a"),
+        make_text("TWICE_HERE and only_here_too", name="b.md#b"),
+        make_text("[x](only_here_too.md) alone_here alone_here", name="c.md#c"),
+        make_text("twice_here.part", name="d.md#d"),
     ]
-    drawn = dict(draw_identifiers(texts, 3))
-    assert drawn == {"only_here": "a.md#a", "alone_here": "c.md#c", "twice_here.part": "d.md#d"}
-    with pytest.raises(TooSmall):
+    items = dict(draw_identifiers(texts, 3))
+    assert items == {"only_here": "a.md#a", "alone_here": "c.md#c", "twice_here.part": "d.md#d"}
+    with pytest.raises(CorpusTooSmall):
         draw_identifiers(texts, 4)
 
 
-def sections() -> list[Text]:
+def make_sections() -> list[SectionText]:
     """Return sections with distinct titles and eight words that each occur in several sections."""
     return [
-        text(
+        make_text(
             " ".join(WORDS[(number + step) % len(WORDS)] for step in range(8)),
             f"Topic {word}",
             f"{word}.md#x",
         )
         for number, word in enumerate(WORDS)
-    ] + [text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
+    ] + [make_text("nothing that matters", name=f"{number}.md#y") for number in range(800)]
 
 
 def test_reminder_has_words_of_its_section_and_one_other() -> None:
-    texts = sections()
-    by_id = {one.id: set(f"{one.title} {one.body}".lower().split()) for one in texts}
-    drawn = draw_reminders(texts, 10)
-    assert len({item.section for item in drawn}) == 10
-    for item in drawn:
+    texts = make_sections()
+    words_by_id = {text.id: set(f"{text.title} {text.body}".lower().split()) for text in texts}
+    items = draw_reminders(texts, 10)
+    assert len({item.section for item in items}) == 10
+    for item in items:
         words = item.query.split()
-        assert sum(word not in by_id[item.section] for word in words) == 1
+        assert sum(word not in words_by_id[item.section] for word in words) == 1
         assert "title" not in words
-    assert draw_reminders(texts, 10) == drawn, "the same corpus gives the same questions"
-    with pytest.raises(TooSmall):
+    assert draw_reminders(texts, 10) == items, "the same corpus gives the same questions"
+    with pytest.raises(CorpusTooSmall):
         draw_reminders(texts[:1], 1)
 
 
@@ -85,11 +85,11 @@ def test_run_measures_identifiers_and_reminders(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = tmp_path / "docs"
     folder.mkdir()
-    for number, one in enumerate(sections()[: len(WORDS)]):
-        (folder / one.path).write_text(f"# {one.title}\n\n{one.body} option_{number:03}\n")
+    for number, text in enumerate(make_sections()[: len(WORDS)]):
+        (folder / text.path).write_text(f"# {text.title}\n\n{text.body} option_{number:03}\n")
     for number in range(800):
         (folder / f"{number}.md").write_text("nothing that matters\n")
-    results = run(folder, 5)
+    results = measure_folder(folder, 5)
     assert results["identifiers"] == {"asked": 5, "first": 5, "page_first": 5, "mrr": 1, "misses": []}
     assert results["reminders"]["asked"] == 5
     assert json.loads(json.dumps(results)) == results
@@ -114,5 +114,5 @@ def test_labelled_sets_are_cases_with_graded_answers(name: str) -> None:
 
 def test_corpus_without_identifiers_raises_too_small(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nwords\n")
-    with pytest.raises(TooSmall, match="identifier"):
+    with pytest.raises(CorpusTooSmall, match="identifier"):
         draw_identifiers(list(Corpus.read(tmp_path).texts()), 1)

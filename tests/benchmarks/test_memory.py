@@ -1,4 +1,4 @@
-"""Memory: a process's own high-water mark, and that of a tree of processes."""
+"""The peak memory of a process and of a process tree."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.memory import MemorySampler, children, peak_mb
+from benchmarks.memory import MemorySampler, child_pids, peak_mb
 
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs proc(5)"),
 ]
 
-HOLD = "import time; held = b'x' * 60_000_000; print('ready', flush=True); time.sleep(0.3)"
+ALLOCATE = "import time; data = b'x' * 60_000_000; print('ready', flush=True); time.sleep(0.3)"
 PARENT = f"""
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", {HOLD!r}], stdout=subprocess.PIPE)
+child = subprocess.Popen([sys.executable, "-c", {ALLOCATE!r}], stdout=subprocess.PIPE)
 child.stdout.readline()
-held = b"y" * 60_000_000
+data = b"y" * 60_000_000
 child.wait()
 """
 
@@ -33,16 +33,16 @@ def test_peak_of_process_tree_is_the_sum_of_processes() -> None:
 
 
 def test_peak_of_process_includes_freed_memory() -> None:
-    code = "held = b'x' * 60_000_000; del held; from benchmarks.memory import peak_mb; print(peak_mb())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 60 < float(done.stdout) < 120
+    code = "data = b'x' * 60_000_000; del data; from benchmarks.memory import peak_mb; print(peak_mb())"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 60 < float(process.stdout) < 120
 
 
 def test_child_processes_are_listed_with_their_peak() -> None:
-    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", ALLOCATE], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        assert process.pid in set(children(os.getpid()))
+        assert process.pid in set(child_pids(os.getpid()))
         assert 60 < peak_mb(process.pid) < 120
-    assert process.pid not in set(children(os.getpid()))
+    assert process.pid not in set(child_pids(os.getpid()))
     assert peak_mb(process.pid) == 0

@@ -18,7 +18,7 @@ def test_same_figures_give_identical_small_svg(tmp_path: Path) -> None:
     points = [{"sections": size} | dict.fromkeys(KEYS, size / 1_000) for size in (14_000, 158_000, 474_000)]
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]
     for file in files:
-        plot.draw(points, file)
+        plot.draw_growth(points, file)
     assert files[0].read_bytes() == files[1].read_bytes()
     assert len(files[0].read_bytes()) < 60_000
     assert ">thousand sections</text>" in files[0].read_text()

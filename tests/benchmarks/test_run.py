@@ -1,4 +1,4 @@
-"""Stages over a small folder of Markdown, each in its own processes."""
+"""Stages over a small folder of Markdown, each in separate processes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.child import measure
-from benchmarks.corpus import Corpus, TooSmall
-from benchmarks.growth import several
+from benchmarks.corpus import Corpus, CorpusTooSmall
+from benchmarks.growth import multiply_corpus
 from benchmarks.reports.page import PAGE
-from benchmarks.search.lists import check_same
+from benchmarks.search.lists import check_equal_lists
 from benchmarks.stages import Bench
 
 WORDS = [
@@ -21,13 +21,13 @@ WORDS = [
 ]
 
 
-def pages(count: int) -> dict[str, bytes]:
-    chance = random.Random(1)
+def make_pages(count: int) -> dict[str, bytes]:
+    rng = random.Random(1)
     return {
         f"folder/page{number:02}.md": "\n\n".join(
             [
                 f"# Page {number}",
-                *(f"## Part {part}\n\n{' '.join(chance.choices(WORDS, k=12))}." for part in range(3)),
+                *(f"## Part {part}\n\n{' '.join(rng.choices(WORDS, k=12))}." for part in range(3)),
             ]
         ).encode()
         for number in range(count)
@@ -39,7 +39,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a folder of Markdown; the environment variables that a run sets are restored."""
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
-    for path, data in pages(20).items():
+    for path, data in make_pages(20).items():
         file = tmp_path / "docs" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
@@ -60,19 +60,23 @@ def test_single_stage_prints_table_and_writes_json_only(
 
 @pytest.mark.process
 def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
-    bench = Bench.of(Corpus(pages(20)), tmp_path)
-    place = tmp_path / "index"
-    built = measure("search.full_index", tmp_path, repository=bench.repository, processes=1, folder=place)
-    assert built["sections"] == 80
-    assert 0 < built["bytes"] <= sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    assert built["peak_mb"] > 20
+    bench = Bench.create(Corpus(make_pages(20)), tmp_path)
+    index_folder = tmp_path / "index"
+    build = measure(
+        "search.full_index", tmp_path, repository=bench.repository, processes=1, folder=index_folder
+    )
+    assert build["sections"] == 80
+    assert (
+        0 < build["bytes"] <= sum(file.stat().st_size for file in index_folder.rglob("*") if file.is_file())
+    )
+    assert build["peak_mb"] > 20
     queries = bench.queries[:20]
-    fresh = measure("search.queries", tmp_path, repository=bench.repository, queries=queries, warm=False)[
+    new_lists = measure("search.queries", tmp_path, repository=bench.repository, queries=queries, warm=False)[
         "lists"
     ]
-    rebuilt = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)["lists"]
-    assert all(fresh)
-    assert check_same(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
+    rebuilt_lists = measure("search.rebuild", tmp_path, repository=bench.repository, queries=queries)["lists"]
+    assert all(new_lists)
+    assert check_equal_lists(queries, {"fresh": new_lists, "rebuilt": rebuilt_lists}) == 20
 
 
 def test_empty_folder_and_unknown_stage_are_refused(
@@ -82,17 +86,19 @@ def test_empty_folder_and_unknown_stage_are_refused(
     assert "no *.md file" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([str(tmp_path), "--only", "queries,nonsense"])
-    assert "no stage 'nonsense'; there are fts5, tantivy, index" in capsys.readouterr().err
+    assert "unknown stage 'nonsense'; the stages are fts5, tantivy, index" in capsys.readouterr().err
 
 
 def test_too_little_text_raises_too_small(tmp_path: Path) -> None:
-    with pytest.raises(TooSmall):
-        Bench.of(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
+    with pytest.raises(CorpusTooSmall):
+        Bench.create(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
 
 
 def test_multiplied_corpus_has_no_identical_files() -> None:
     corpus = Corpus({"a.md": b"# A\n", "b/c.md": b"# C\n"})
-    found = several(corpus, 3).documents
-    assert sorted(found) == [f"copy{number}/{path}" for number in (1, 2, 3) for path in ("a.md", "b/c.md")]
-    assert len(set(found.values())) == 6
-    assert all(data.startswith(corpus.documents[path.partition("/")[2]]) for path, data in found.items())
+    documents = multiply_corpus(corpus, 3).documents
+    assert sorted(documents) == [
+        f"copy{number}/{path}" for number in (1, 2, 3) for path in ("a.md", "b/c.md")
+    ]
+    assert len(set(documents.values())) == 6
+    assert all(data.startswith(corpus.documents[path.partition("/")[2]]) for path, data in documents.items())

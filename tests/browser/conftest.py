@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 30_000  # milliseconds until an expected element appears, on a busy machine too
+TIMEOUT_MS = 30_000  # for an expected element, on a busy machine too
 
 SignIn = Callable[..., "Page"]
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """Yield the Chromium on the PATH; none is downloaded."""
+def start_chromium() -> Iterator[Browser]:
+    """Yield a browser of the Chromium on the PATH, without a download."""
     from playwright.sync_api import expect, sync_playwright
 
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    assert found, f"no Chromium is on the PATH: install one of {', '.join(BROWSERS)}"
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert executable, f"no Chromium is on the PATH: install one of {', '.join(BROWSERS)}"
     # The sandbox is not available to root, which runs the tests in a container.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        expect.set_options(timeout=PATIENCE)
-        browser = playwright.chromium.launch(executable_path=found, args=options, timeout=4 * PATIENCE)
+        expect.set_options(timeout=TIMEOUT_MS)
+        browser = playwright.chromium.launch(executable_path=executable, args=options, timeout=4 * TIMEOUT_MS)
         yield browser
         browser.close()
 
@@ -42,8 +42,8 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Yield one browser for all tests of a worker."""
-    with chromium() as started:
-        yield started
+    with start_chromium() as chromium_browser:
+        yield chromium_browser
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         yield server
 
 
-def context_of(browser: Browser, server: PageServer, secret: str, **options: Any) -> BrowserContext:
-    """Return a browser context that is signed in with a token, and whose waits have a timeout."""
+def create_context(browser: Browser, server: PageServer, secret: str, **options: Any) -> BrowserContext:
+    """Return a browser context that is signed in with a token, with a timeout for waits."""
     context = browser.new_context(base_url=server.url, reduced_motion="reduce", **options)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT_MS)
     signed_in = context.request.get(f"{server.url}/?token={secret}")
     assert signed_in.ok, signed_in.status
     return context
@@ -65,14 +65,14 @@ def context_of(browser: Browser, server: PageServer, secret: str, **options: Any
 @pytest.fixture
 def sign_in(browser: Browser) -> Iterator[SignIn]:
     """Yield a function that opens a page for a token; its options are those of a browser context."""
-    opened: list[BrowserContext] = []
+    contexts: list[BrowserContext] = []
 
-    def page(server: PageServer, secret: str, **options: Any) -> Page:
-        opened.append(context_of(browser, server, secret, **options))
-        return opened[-1].new_page()
+    def open_page(server: PageServer, secret: str, **options: Any) -> Page:
+        contexts.append(create_context(browser, server, secret, **options))
+        return contexts[-1].new_page()
 
-    yield page
-    for context in opened:
+    yield open_page
+    for context in contexts:
         context.close()
 
 

@@ -1,4 +1,4 @@
-"""A server process with pages, and an agent that calls its tools over HTTP."""
+"""A server process with pages, and an agent that calls the server's tools over HTTP."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mcp_types import Implementation
 from tests.acceptance.server import user_environment
 from tests.repositories import Repo
 
-PATIENCE = 60  # seconds for a server to start or end
+TIMEOUT_S = 60  # for the start or exit of a server
 
 
 @dataclass(frozen=True, slots=True)
 class PageServer:
-    """A running server: `url` ends without a slash, `token` is the printed one."""
+    """A running server. `url` has no slash at the end; `token` is the printed token."""
 
     repo: Repo
     url: str
@@ -34,18 +34,21 @@ class PageServer:
 
     @contextmanager
     def agent(self, name: str = "writing-agent") -> Iterator[Agent]:
-        """Yield an agent that is connected to /mcp."""
+        """Yield an agent with a connection to /mcp."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with start_blocking_portal() as portal:
-            http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
+            http = httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S)
             transport = streamable_http_client(f"{self.url}/mcp", http_client=http)
             client = Client(transport, client_info=Implementation(name=name, version="1"))
-            with portal.wrap_async_context_manager(http), portal.wrap_async_context_manager(client) as opened:
-                yield Agent(portal, opened)
+            with (
+                portal.wrap_async_context_manager(http),
+                portal.wrap_async_context_manager(client) as connected,
+            ):
+                yield Agent(portal, connected)
 
 
 class Agent:
-    """A client of /mcp whose calls succeed."""
+    """A client of /mcp whose calls must succeed."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -62,7 +65,7 @@ class Agent:
 
 @contextmanager
 def start_page_server(repo: Repo, home: Path, *options: str) -> Iterator[PageServer]:
-    """Start a server of a repository's pages on a free port, and end it with a signal."""
+    """Start a server of a repository's pages on a free port, and terminate it after the block."""
     home.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     with (home / "log").open("w+b") as log:
@@ -76,7 +79,7 @@ def start_page_server(repo: Repo, home: Path, *options: str) -> Iterator[PageSer
         assert process.stdout is not None
         try:
             line = b""
-            if select.select([process.stdout], [], [], PATIENCE)[0]:
+            if select.select([process.stdout], [], [], TIMEOUT_S)[0]:
                 line = process.stdout.readline()
             assert line, f"the server did not start:\n{(home / 'log').read_text()}"
             url = urlsplit(line.decode().strip())
@@ -84,5 +87,5 @@ def start_page_server(repo: Repo, home: Path, *options: str) -> Iterator[PageSer
             yield PageServer(repo, f"http://{url.netloc}", token)
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT_S)
             process.stdout.close()

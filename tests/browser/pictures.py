@@ -1,6 +1,6 @@
 """The screenshots of docs/: each page at two widths, light and dark.
 
-python -m tests.browser.pictures [FOLDER]     writes FOLDER/NAME-WIDTH-SCHEME.png; docs/pictures, unless named
+python -m tests.browser.pictures [FOLDER]     writes FOLDER/NAME-WIDTH-SCHEME.png (default: docs/pictures)
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 
 from PIL import Image
 
-from tests.browser.conftest import chromium, context_of
-from tests.browser.places import places
+from tests.browser.conftest import create_context, start_chromium
+from tests.browser.page_paths import page_paths
 from tests.browser.story import add_review, answer_review, serve_story
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 WIDTHS = {1280: 860, 390: 844}
 SCHEMES = ("light", "dark")
-MOST = 120_000  # bytes of a picture
+MAX_BYTES = 120_000  # of a picture
 
 
-def small(png: bytes) -> bytes:
-    """Return a picture with as many colours as fit into the limit. Raises ValueError if it is too large."""
+def reduce_colours(png: bytes) -> bytes:
+    """Return a picture with as many colours as the size limit allows. Raises ValueError."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (256, 128, 64, 32):
         data = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).save(data, "PNG", optimize=True)
-        if len(data.getvalue()) <= MOST:
+        if len(data.getvalue()) <= MAX_BYTES:
             return data.getvalue()
-    raise ValueError(f"a picture of {picture.size} does not fit into {MOST} bytes")
+    raise ValueError(f"a picture of {picture.size} does not fit into {MAX_BYTES} bytes")
 
 
-def take(folder: Path) -> list[Path]:
-    """Take all pictures, and return their files."""
+def take_screenshots(folder: Path) -> list[Path]:
+    """Take all screenshots, and return their files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with (
@@ -45,33 +45,33 @@ def take(folder: Path) -> list[Path]:
     ):
         add_review(story)
         answer_review(story)
-        with chromium() as browser:
+        with start_chromium() as browser:
             for width, height in WIDTHS.items():
                 for scheme in SCHEMES:
                     options: dict[str, Any] = {
                         "color_scheme": scheme,
                         "viewport": {"width": width, "height": height},
                     }
-                    context = context_of(browser, story.server, story.ana, **options)
+                    context = create_context(browser, story.server, story.ana, **options)
                     anonymous = browser.new_context(base_url=story.server.url, **options)
                     signed_in, signed_out = context.new_page(), anonymous.new_page()
-                    for name, path in places(story).items():
+                    for name, path in page_paths(story).items():
                         page = signed_out if name == "sign-in" else signed_in
                         answer = page.goto(path)
                         assert answer is not None
                         assert answer.status == (404 if name == "not-found" else 200), name
                         page.wait_for_load_state("load")
                         file = folder / f"{name}-{width}-{scheme}.png"
-                        file.write_bytes(small(page.screenshot()))
+                        file.write_bytes(reduce_colours(page.screenshot()))
                         files.append(file)
                     context.close()
                     anonymous.close()
     return files
 
 
-def main(words: Sequence[str]) -> int:
-    """Take the pictures into a folder, and print their size."""
-    files = take(Path(words[0]) if words else FOLDER)
+def main(arguments: Sequence[str]) -> int:
+    """Write the screenshots into a folder, and print their size."""
+    files = take_screenshots(Path(arguments[0]) if arguments else FOLDER)
     size = sum(file.stat().st_size for file in files)
     print(f"{len(files)} pictures, {size / 1e6:.1f} MB, in {files[0].parent}")
     return 0

@@ -1,6 +1,6 @@
 """A realistic workspace: documents with a history, proposals of agents, and reviews of people.
 
-Tests use it, and the pictures in docs/ show it.
+Tests and the screenshots in docs/ use this workspace.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.browser.chart import chart
+from tests.browser.chart import draw_chart
 from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import Repo, unborn
 from workspace.policy.tokens import Tokens
@@ -36,27 +36,29 @@ class Story:
     proposals: Mapping[str, str]
 
 
-def documents() -> dict[str, str | bytes]:
+def read_documents() -> dict[str, str | bytes]:
     """Return the final files of the workspace, by path."""
     files: dict[str, str | bytes] = {
         path.relative_to(DOCUMENTS).as_posix(): path.read_text("utf-8") for path in DOCUMENTS.rglob("*.md")
     }
     months = (88, 89, 91, 90, 92, 92, 94, 95)
-    return {**files, "product/within-the-hour.png": chart(months, 80, 97), "docyard.toml": RULES}
+    return {**files, "product/within-the-hour.png": draw_chart(months, 80, 97), "docyard.toml": RULES}
 
 
-def repository(folder: Path) -> Repo:
+def create_repository(folder: Path) -> Repo:
     """Create the workspace with a history of two authors on several days."""
     repo = unborn(folder)
-    files = documents()
-    plan, api = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
-    young = {
+    files = read_documents()
+    roadmap, tracking = str(files["product/roadmap.md"]), str(files["api/tracking.md"])
+    first_files = {
         **files,
-        "product/roadmap.md": plan.replace("- [x] Webhooks", "- [ ] Webhooks").replace("- An app\n", ""),
-        "api/tracking.md": api.replace("10 times a second", "5 times a second").replace("- [x]", "- [ ]"),
+        "product/roadmap.md": roadmap.replace("- [x] Webhooks", "- [ ] Webhooks").replace("- An app\n", ""),
+        "api/tracking.md": tracking.replace("10 times a second", "5 times a second").replace(
+            "- [x]", "- [ ]"
+        ),
     }
-    young.pop("operations/incidents.md")
-    _commit(repo, young, "Begin the workspace", "Mira", 0)
+    first_files.pop("operations/incidents.md")
+    _commit(repo, first_files, "Begin the workspace", "Mira", 0)
     _commit(
         repo,
         {"operations/incidents.md": files["operations/incidents.md"]},
@@ -66,14 +68,14 @@ def repository(folder: Path) -> Repo:
     )
     _commit(
         repo,
-        {"api/tracking.md": api.replace("- [x]", "- [ ]")},
+        {"api/tracking.md": tracking.replace("- [x]", "- [ ]")},
         "Twice as many requests: the new machines can take it",
         "Mira",
         9,
     )
     _commit(
         repo,
-        {"product/roadmap.md": plan, "api/tracking.md": api},
+        {"product/roadmap.md": roadmap, "api/tracking.md": tracking},
         "Webhooks are there, and every error is described",
         "Jonas",
         16,
@@ -81,25 +83,25 @@ def repository(folder: Path) -> Repo:
     return repo
 
 
-def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, who: str, day: int) -> None:
+def _commit(repo: Repo, files: Mapping[str, str | bytes], message: str, author: str, day: int) -> None:
     repo.write(files)
     repo.git("add", "-A")
     date = f"{_FIRST_DAY + 86_400 * day + 3_701 * (day % 5)} +0200"
-    name, _, email = _PEOPLE[who].rstrip(">").partition(" <")
-    person = {
+    name, _, email = _PEOPLE[author].rstrip(">").partition(" <")
+    identity = {
         f"GIT_{role}_{field}": value
         for role in ("AUTHOR", "COMMITTER")
         for field, value in (("NAME", name), ("EMAIL", email), ("DATE", date))
     }
     subprocess.run(
-        ["git", "commit", "-q", "-m", message], cwd=repo.path, env={**os.environ, **person}, check=True
+        ["git", "commit", "-q", "-m", message], cwd=repo.path, env={**os.environ, **identity}, check=True
     )
 
 
 @contextmanager
 def serve_story(folder: Path) -> Iterator[Story]:
     """Serve the workspace with two proposals of an agent, of which one has a conflict."""
-    repo = repository(folder / "harbor")
+    repo = create_repository(folder / "harbor")
     tokens = Tokens(repo.path / ".git")
     ana = tokens.add("ana", "Ana Li", "ana@harbor.example")
     ben = tokens.add("ben", "Ben Ode", "ben@harbor.example")
@@ -149,13 +151,13 @@ def serve_story(folder: Path) -> Iterator[Story]:
                 new="20 times a second",
             )
             agent.call("update_proposal", proposal=limits, action="submit")
-        changed = str(documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
+        changed = str(read_documents()["api/tracking.md"]).replace("10 times a second", "12 times a second")
         _commit(repo, {"api/tracking.md": changed}, "Twelve requests a second, as measured", "Mira", 20)
         yield Story(server, ana, ben, {"retries": retries, "limits": limits})
 
 
 def answer_review(story: Story) -> None:
-    """Answer a change request as the agent: change the text, add a comment, and submit again."""
+    """Respond to a change request as the agent: change the text, add a comment, and submit again."""
     with story.server.agent() as agent:
         name = story.proposals["retries"]
         view = agent.call("view_proposal", proposal=name)

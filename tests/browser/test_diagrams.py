@@ -1,4 +1,4 @@
-"""Diagrams are drawn in isolated frames; without the script they are text."""
+"""Diagrams are drawn in isolated frames; without the script, they are text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# An operator's script that draws a line of text, after trying everything that a frame must not do.
+# An operator's script that draws a line of text, after an attempt of each action that a frame must not do.
 SCRIPT = """
 const tried = [];
 const attempt = (name, act) => {
@@ -49,7 +49,7 @@ var mermaid = {
 };
 """
 FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\n## Wrong\n\n```mermaid\nno such thing\n```\n"
-NOTHING = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage no, window no"
+DENIED = "cookie no, dialog no, eval no, fetch no, image no, parent no, storage no, window no"
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +58,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     script = folder / "mermaid.min.js"
     script.write_text(SCRIPT, "utf-8")
     repo = normal(folder / "docs", {"flow.md": FLOW})
-    with start_page_server(repo, folder / "home", "--mermaid", str(script)) as started:
-        yield started
+    with start_page_server(repo, folder / "home", "--mermaid", str(script)) as page_server:
+        yield page_server
 
 
 def test_diagram_is_drawn_in_an_isolated_frame(server: PageServer, sign_in: SignIn) -> None:
     from playwright.sync_api import expect
 
     page = sign_in(server, server.token)
-    answer_review: list[str] = []
+    requested_urls: list[str] = []
 
-    def note(response: Response) -> None:
-        answer_review.append(response.url)
+    def record_url(response: Response) -> None:
+        requested_urls.append(response.url)
 
-    page.on("response", note)
+    page.on("response", record_url)
     page.goto("/doc/flow.md")
     frame = page.frame_locator("iframe[title=Diagram]:not(.undrawn)")
-    expect(frame.locator(".said")).to_have_text(NOTHING)
-    expect(page.locator("iframe")).to_have_count(1)  # the other diagram is invalid, and remains text
+    expect(frame.locator(".said")).to_have_text(DENIED)
+    expect(page.locator("iframe")).to_have_count(1)  # the second diagram is invalid and remains text
     expect(page.locator("iframe")).to_have_attribute("height", "120")
     expect(page.get_by_text("no such thing")).to_be_visible()
     expect(page.get_by_text("graph TD")).to_be_hidden()
     page.get_by_text("Diagram as text").click()
     expect(page.get_by_text("graph TD")).to_be_visible()
-    assert [url for url in answer_review if not url.startswith(server.url)] == []
+    assert [url for url in requested_urls if not url.startswith(server.url)] == []
 
 
 def test_diagram_without_scripts_is_text(server: PageServer, sign_in: SignIn) -> None:

@@ -1,4 +1,4 @@
-"""Hostile documents in a browser: none of their scripts runs, and no other host is requested."""
+"""Hostile documents in a browser: no script runs, and no other host is requested."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.browser.conftest import context_of
-from tests.browser.hostile_documents import hostile_documents
+from tests.browser.conftest import create_context
+from tests.browser.hostile_documents import make_hostile_documents
 from tests.browser.page_server import PageServer, start_page_server
 from tests.repositories import normal
 from workspace.policy.tokens import Tokens
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# Use every element by pointer and keyboard, because handlers also run on these events.
-TOUCH = """() => {
+# Send the events of pointer and keyboard to every element, because handlers run on these events.
+SEND_EVENTS = """() => {
   for (const one of document.querySelectorAll('main details')) one.open = true;
   for (const one of document.querySelectorAll('main *')) {
     for (const type of ['mouseover', 'focus', 'toggle', 'pointerenter', 'animationstart', 'load', 'error'])
       one.dispatchEvent(new Event(type));
   }
 }"""
-# An anchor of that name is not an own property of the window, but a value set by a script is.
-RAN = "() => Object.hasOwn(window, 'docyardPwned')"
+# A value that a script sets is an own property of the window; an anchor with this name is not.
+HAS_RUN = "() => Object.hasOwn(window, 'docyardPwned')"
 LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], main form[action]')]
   .map(one => new URL(one.getAttribute('href') ?? one.getAttribute('action'), location.href).protocol)"""
 
@@ -38,71 +38,73 @@ LINKS = """() => [...document.querySelectorAll('main a[href], main area[href], m
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, str]]:
     """Yield a server of hostile documents, and a reader's token."""
     folder = tmp_path_factory.mktemp("hostile")
-    repo = normal(folder / "docs", hostile_documents())
+    repo = normal(folder / "docs", make_hostile_documents())
     token = Tokens(repo.path / ".git").add("ana", "Ana Li", "ana@harbor.example")
-    with start_page_server(repo, folder / "home") as started:
-        yield started, token
+    with start_page_server(repo, folder / "home") as page_server:
+        yield page_server, token
 
 
-class Watch:
-    """Forbidden events of a page: dialogs, other windows, requests to other hosts, and scripts that run."""
+class EventRecorder:
+    """Records forbidden events of a page: dialogs, windows, requests to other hosts, script errors."""
 
     def __init__(self, page: Page, origin: str) -> None:
-        self.wrong: list[str] = []
+        self.events: list[str] = []
         self.origin = origin
-        page.on("dialog", lambda dialog: (self.wrong.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("popup", lambda popup: self.wrong.append(f"a window: {popup.url}"))
+        page.on(
+            "dialog", lambda dialog: (self.events.append(f"a dialog: {dialog.message}"), dialog.dismiss())
+        )
+        page.on("popup", lambda popup: self.events.append(f"a window: {popup.url}"))
         page.on("request", self._request)
-        page.on("pageerror", lambda error: self.wrong.append(f"an error of a script: {error}"))
+        page.on("pageerror", lambda error: self.events.append(f"an error of a script: {error}"))
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith((f"{self.origin}/", "about:")):
-            self.wrong.append(f"a request: {request.url[:200]}")
+            self.events.append(f"a request: {request.url[:200]}")
 
 
 def test_hostile_document_runs_no_script(browser: Browser, server: tuple[PageServer, str]) -> None:
     server, token = server
-    context = context_of(browser, server, token)
+    context = create_context(browser, server, token)
     page = context.new_page()
-    watch = Watch(page, server.url)
-    documents = hostile_documents()
-    places = ["/", *(f"/doc/{quote(path)}" for path in documents)]
-    some = list(documents)[:: max(1, len(documents) // 12)]
-    for kind in ("history", "blame", "edit", "raw"):
-        places += [f"/{kind}/{quote(path)}" for path in some]
-    places += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
-    found = {}
-    for place in places:
-        answer = page.goto(place)
-        assert answer is not None
-        assert answer.status in (200, 404), place
-        page.evaluate(TOUCH)
+    recorder = EventRecorder(page, server.url)
+    documents = make_hostile_documents()
+    urls = ["/", *(f"/doc/{quote(path)}" for path in documents)]
+    sampled_paths = list(documents)[:: max(1, len(documents) // 12)]
+    for page in ("history", "blame", "edit", "raw"):
+        urls += [f"/{page}/{quote(path)}" for path in sampled_paths]
+    urls += ["/search?q=script", "/search?q=onerror", f"/commit/{server.repo.head()}"]
+    eventsby_url = {}
+    for url in urls:
+        response = page.goto(url)
+        assert response is not None
+        assert response.status in (200, 404), url
+        page.evaluate(SEND_EVENTS)
         page.wait_for_timeout(10)
-        problems = [*watch.wrong]
-        watch.wrong.clear()
-        if page.evaluate(RAN):
+        problems = [*recorder.events]
+        recorder.events.clear()
+        if page.evaluate(HAS_RUN):
             problems.append("a script of the document ran")
         schemes = set(page.evaluate(LINKS)) - {"http:", "https:", "mailto:"}
         if schemes:
             problems.append(f"links to {sorted(schemes)}")
-        if not page.url.startswith(f"{server.url}{place.partition('?')[0][:5]}"):
-            problems.append(f"it went to {page.url}")
+        if not page.url.startswith(f"{server.url}{url.partition('?')[0][:5]}"):
+            problems.append(f"the page went to {page.url}")
         if problems:
-            found[place] = problems
+            eventsby_url[url] = problems
     context.close()
-    assert found == {}
+    assert eventsby_url == {}
 
 
 def test_watch_detects_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
-    """Check the watch itself with an unprotected page that does all of this."""
+    """Check that the recorder detects each event on an unprotected page."""
     page = browser.new_page()
-    watch = Watch(page, "http://127.0.0.1:1")
+    recorder = EventRecorder(page, "http://127.0.0.1:1")
     page.set_content(
         "<img src='http://attacker.invalid/x.png' onerror='window.docyardPwned=1'>"
         "<a href='javascript:1'>x</a><script>alert(1); throw Error('seen')</script>"
     )
-    page.wait_for_function(RAN)
-    assert {one.partition(":")[0] for one in watch.wrong} == {
+    page.wait_for_function(HAS_RUN)
+    assert {item.partition(":")[0] for item in recorder.events} == {
         "a dialog",
         "a request",
         "an error of a script",

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-_MOST = 80  # steps of Tab to an element
+_MAX_TABS = 80
 
 
-def reach(page: Page, wanted: Locator) -> None:
-    """Press Tab until an element has the focus; it must then be visible."""
+def reach(page: Page, element: Locator) -> None:
+    """Press Tab until an element has the focus. The element must then be visible."""
     from playwright.sync_api import expect
 
-    expect(wanted.first).to_be_visible()
-    for _ in range(_MOST):
-        if wanted.first.evaluate("element => element === document.activeElement"):
+    expect(element.first).to_be_visible()
+    for _ in range(_MAX_TABS):
+        if element.first.evaluate("element => element === document.activeElement"):
             break
         page.keyboard.press("Tab")
-    expect(wanted.first).to_be_focused()
-    expect(wanted.first).to_be_in_viewport()
+    expect(element.first).to_be_focused()
+    expect(element.first).to_be_in_viewport()
 
 
 def press(page: Page, *keys: str) -> None:
@@ -77,10 +77,10 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana: Page, sign_in: 
     merge(ana)
 
     open_proposal(ana, "Raise the rate limit to 20")
-    disputed = ana.url
+    conflicted_url = ana.url
     reach(ana, ana.get_by_role("link", name="Resolve 1 conflict"))
     press(ana, "Enter")
-    # Tab reaches the radio buttons as one element; the arrow keys select one.
+    # Tab reaches the radio buttons as one element; the arrow keys select a button.
     reach(ana, ana.get_by_role("radio", name="The proposal"))
     press(ana, "Space", "ArrowDown", "ArrowDown")
     expect(ana.get_by_role("radio", name="Your own text")).to_be_checked()
@@ -91,7 +91,7 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana: Page, sign_in: 
     press(ana, "Enter")
     expect(ana.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
     ben = sign_in(story.server, story.ben)
-    ben.goto(disputed)
+    ben.goto(conflicted_url)
     approve(ben)
     open_proposal(ana, "Raise the rate limit to 20")
     merge(ana)
@@ -100,7 +100,7 @@ def test_review_works_with_the_keyboard_alone(story: Story, ana: Page, sign_in: 
 
 
 def open_proposal(page: Page, title: str) -> None:
-    """Open the list of proposals with its key, and then one proposal."""
+    """Open the list of proposals with its key, and then a proposal."""
     from playwright.sync_api import expect
 
     press(page, "Escape", "g", "p")

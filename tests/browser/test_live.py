@@ -1,4 +1,4 @@
-"""Live updates: a page shows new commits by itself, and unsent text is preserved."""
+"""Live updates: a page shows new commits without a reload, and unsent text is preserved."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_library_updates_after_a_task_is_completed(story: Story, ana: Page) -> N
     expect(row).to_contain_text("3 of 7")
 
 
-def comment_meanwhile(story: Story, page: Page, text: str) -> None:
+def add_agent_comment(story: Story, page: Page, text: str) -> None:
     """Add an agent's comment to the proposal of a page, and wait for the page's notice."""
     from playwright.sync_api import expect
 
@@ -56,7 +56,7 @@ def test_live_update_preserves_unsent_text(story: Story, ana: Page) -> None:
     ana.goto(f"/proposals/{story.proposals['retries']}")
     ana.keyboard.press("c")
     ana.get_by_label("Your comment").fill("Half a thou")
-    comment_meanwhile(story, ana, "A word in between.")
+    add_agent_comment(story, ana, "A word in between.")
     expect(ana.get_by_label("Your comment")).to_have_value("Half a thou")
 
 
@@ -65,7 +65,7 @@ def test_live_update_preserves_the_reviewed_commit(story: Story, ana: Page) -> N
 
     ana.goto(f"/proposals/{story.proposals['retries']}")
     ana.keyboard.press("a")
-    read = ana.locator('form[action$="/approve"] input[name="commit"]').input_value()
+    reviewed_commit = ana.locator('form[action$="/approve"] input[name="commit"]').input_value()
     with story.server.agent() as agent:
         agent.call(
             "edit_document",
@@ -76,7 +76,7 @@ def test_live_update_preserves_the_reviewed_commit(story: Story, ana: Page) -> N
             content="Nobody has read this.",
         )
     expect(ana.get_by_text("This page has changed.")).to_be_visible()
-    expect(ana.locator('form[action$="/approve"] input[name="commit"]')).to_have_value(read)
+    expect(ana.locator('form[action$="/approve"] input[name="commit"]')).to_have_value(reviewed_commit)
 
 
 def test_live_update_preserves_an_edited_title(story: Story, ana: Page) -> None:
@@ -86,12 +86,12 @@ def test_live_update_preserves_an_edited_title(story: Story, ana: Page) -> None:
     ana.get_by_text("Edit title and description").click()
     ana.get_by_label("Title").fill("Half a tit")
     ana.get_by_label("Title").blur()
-    comment_meanwhile(story, ana, "Another word in between.")
+    add_agent_comment(story, ana, "Another word in between.")
     expect(ana.get_by_label("Title")).to_have_value("Half a tit")
 
 
 def test_merge_in_another_window_updates_the_page(story: Story, ana: Page, sign_in: SignIn) -> None:
-    """Press the merge button in both windows; the second one shows the existing merge."""
+    """Press the merge button in both windows; the second window shows the existing merge."""
     from playwright.sync_api import expect
 
     with story.server.agent() as agent:
@@ -118,7 +118,7 @@ def test_merge_in_another_window_updates_the_page(story: Story, ana: Page, sign_
 
 
 def test_unrelated_commit_causes_no_notice(story: Story, ana: Page) -> None:
-    """Check that changes by the page's own scripts do not count as a change of the page."""
+    """Check that changes by the page's scripts do not cause a notice."""
     from playwright.sync_api import expect
 
     ana.goto("/doc/api/tracking.md#rate-limits")

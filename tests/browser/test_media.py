@@ -1,4 +1,4 @@
-"""Pages in each medium: dark or light by the system or the reader, and text only on paper."""
+"""Pages in each medium: dark or light by the system or the reader, and only text in print."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.places import places
+from tests.browser.page_paths import page_paths
 from tests.browser.story import Story
 
 if TYPE_CHECKING:
@@ -26,26 +26,28 @@ INK_ON_PAPER = "#1d2321"
 
 
 def test_printed_page_has_text_without_buttons(story: Story, ana: Page) -> None:
-    shown = {}
+    visible_selectors = {}
     ana.goto("/")
-    ana.keyboard.press("t")  # the dark theme, which printing ignores
-    for name, path in places(story).items():
+    ana.keyboard.press("t")  # selects the dark theme, which print ignores
+    for name, path in page_paths(story).items():
         ana.goto(path)
         assert ana.evaluate(DARK), name
         ana.emulate_media(media="print")
         assert ana.locator("h1").first.is_visible(), name
         assert ana.evaluate(INK) == INK_ON_PAPER, name
-        shown[name] = [part for part in ("header.bar", ".acts-quiet", "button") if is_shown(ana, part)]
+        visible_selectors[name] = [
+            selector for selector in ("header.bar", ".acts-quiet", "button") if is_shown(ana, selector)
+        ]
         ana.emulate_media(media="screen")
-    assert {name: parts for name, parts in shown.items() if parts} == {}
-    ana.goto(places(story)["conflicts"])
+    assert {name: selectors for name, selectors in visible_selectors.items() if selectors} == {}
+    ana.goto(page_paths(story)["conflicts"])
     ana.emulate_media(media="print")
     assert ana.locator(".side").first.is_visible()
 
 
-def is_shown(page: Page, part: str) -> bool:
-    """Return True if an element of a selector is visible."""
-    return any(found.is_visible() for found in page.locator(part).all())
+def is_shown(page: Page, selector: str) -> bool:
+    """Return True if any element of a selector is visible."""
+    return any(item.is_visible() for item in page.locator(selector).all())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,4 +1,4 @@
-"""A person reviews an agent's proposal, from finding a document to the merge."""
+"""A reviewer handles an agent's proposal, from the search for a document to the merge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana: Page, sign_in: 
     ana.get_by_role("navigation", name="Main").get_by_role("link", name="Proposals").click()
     ana.get_by_role("link", name="Say how retries back off").click()
     expect(ana.get_by_text("via writing-agent").first).to_be_visible()
-    proposal = ana.url
+    proposal_url = ana.url
     ana.get_by_role("link", name="See the changes").click()
     backoff = ana.locator("[data-entry]").filter(has=ana.get_by_role("heading", name="Backoff"))
     expect(backoff.locator("ins")).to_have_text("waits a second before it comes back")
@@ -48,7 +48,7 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana: Page, sign_in: 
     backoff.get_by_role("button", name="Comment").click()
     expect(ana.get_by_text("Always the same second?")).to_be_visible()
     # and requests changes.
-    ana.goto(proposal)
+    ana.goto(proposal_url)
     ana.locator("summary", has_text="Request changes").click()
     ana.get_by_label("What should change").fill("Say how the wait grows.")
     ana.get_by_role("button", name="Request changes").click()
@@ -66,16 +66,16 @@ def test_review_from_search_to_merge_succeeds(story: Story, ana: Page, sign_in: 
     ana.goto("/proposals")
     ana.get_by_role("link", name="Raise the rate limit to 20").click()
     expect(ana.get_by_role("heading", name="Raise the rate limit to 20", level=1)).to_be_visible()
-    disputed = ana.url
+    conflicted_url = ana.url
     ana.get_by_role("link", name="Resolve 1 conflict").click()
     ana.get_by_role("radio", name="Your own text").check()
     ana.get_by_role("textbox", name="Your own text").fill(OWN)
     ana.get_by_role("button", name="Resolve 1 conflict").click()
-    expect(ana).to_have_url(disputed)
+    expect(ana).to_have_url(conflicted_url)
     # The author of a resolution cannot approve it, so a second reviewer does; then she merges.
     expect(ana.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)
     ben = sign_in(story.server, story.ben)
-    ben.goto(disputed)
+    ben.goto(conflicted_url)
     approve(ben)
     merge(ana)
     assert_merged(story)

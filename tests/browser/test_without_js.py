@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.places import places
+from tests.browser.page_paths import page_paths
 from tests.browser.story import Story
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def plain(sign_in: SignIn, story: Story) -> Page:
 
 
 def test_every_page_renders_without_scripts(story: Story, plain: Page) -> None:
-    for name, path in places(story).items():
+    for name, path in page_paths(story).items():
         answer = plain.goto(path)
         assert answer is not None
         assert answer.status == (404 if name == "not-found" else 200), name

@@ -1,4 +1,4 @@
-"""The fixture of version 0.1.0, unpacked, and the present version as processes of the same user."""
+"""The unpacked fixture of version 0.1.0, and the present version as processes of the same user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.repositories import Repo
 Facts = dict[str, Any]
 
 
-class Old(NamedTuple):
+class OldData(NamedTuple):
     """The fixture of 0.1.0: a folder with its repository, and the present version for the same user."""
 
     folder: Path
@@ -26,31 +26,31 @@ class Old(NamedTuple):
     present: Version
 
     def person(self, name: str) -> Version:
-        """Return the present version for the holder of a token that 0.1.0 made."""
+        """Return the present version for the owner of a token that 0.1.0 created."""
         return Version(ROOT, self.present.home, variables={"DOCYARD_TOKEN": self.facts["secrets"][name]})
 
 
-def unpack(folder: Path) -> Old:
+def unpack(folder: Path) -> OldData:
     with tarfile.open(FIXTURE) as archive:
         archive.extractall(folder, filter="data")
     facts = json.loads((folder / "facts.json").read_bytes())
-    return Old(folder, Repo(folder / "repository"), facts, Version(ROOT, folder / "home"))
+    return OldData(folder, Repo(folder / "repository"), facts, Version(ROOT, folder / "home"))
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Old:
-    """Return a copy that a test may change."""
+def old(tmp_path: Path) -> OldData:
+    """Return a copy of the fixture that a test may change."""
     return unpack(tmp_path)
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Old:
-    """Return the copy that tests only read; calls sent to it must not change it."""
+def shared(tmp_path_factory: pytest.TempPathFactory) -> OldData:
+    """Return the copy that tests only read; their calls must not change it."""
     return unpack(tmp_path_factory.mktemp("version-0.1.0"))
 
 
 @pytest.fixture(scope="session")
-def client(shared: Old) -> Iterator[Client]:
+def client(shared: OldData) -> Iterator[Client]:
     """Yield a client of a present server of the shared copy."""
     with shared.present.serve("-C", shared.repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
         yield client

@@ -2,8 +2,8 @@
 
     python tests/compatibility/fixed.py SECONDS [--die BEFORE|AFTER] serve -C …
 
-With `--die` the process kills itself right before or right after it renames the file of a branch: there it is
-committed. An audit hook, which Python calls for each rename, finds the moment.
+With `--die` the process kills itself immediately before or after the rename of a branch's file, which is the
+commit point. An audit hook, which Python calls for each rename, detects it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pathlib import Path
 
 def main() -> None:
     moment, *arguments = sys.argv[1:]
-    numbers = random.Random(int(moment))
+    rng = random.Random(int(moment))
     time.time = lambda: float(moment)
 
     class FixedDatetime(datetime.datetime):
-        """A datetime whose present is the moment."""
+        """A datetime class with a fixed present."""
 
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> FixedDatetime:
             return cls.fromtimestamp(int(moment), tz)
 
     datetime.datetime = FixedDatetime  # type: ignore[misc]
-    secrets.token_bytes = lambda count=None: numbers.randbytes(count or 32)  # type: ignore[assignment]
-    secrets.choice = numbers.choice  # type: ignore[assignment]
-    secrets.randbelow = numbers.randrange
+    secrets.token_bytes = lambda count=None: rng.randbytes(count or 32)  # type: ignore[assignment]
+    secrets.choice = rng.choice  # type: ignore[assignment]
+    secrets.randbelow = rng.randrange
     sys.path.remove(str(Path(__file__).parent))
     if arguments[0] == "--die":
         _, when, *arguments = arguments
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def die_at_commit_point(when: str) -> None:
-    """Kill this process before a branch's file is renamed into its place, or at the next step after that."""
+    """Kill this process before the rename of a branch's file, or at the next event after it."""
     committed = False
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:

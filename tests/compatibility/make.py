@@ -1,17 +1,17 @@
-"""Write the fixture of version 0.1.0: a repository made by that version, and its answers.
+"""Write the fixture of version 0.1.0: a repository of this version, and its responses.
 
     python -m tests.compatibility.make
 
 The code of 0.1.0 is extracted from Git's history and runs as real processes: servers with a client, and
-commands of people with tokens. The result, `version-0.1.0.tar.xz` next to this file, holds
+commands of people with tokens. The result, `version-0.1.0.tar.xz` next to this file, contains
 
     repository/         checked out, with proposals, tokens, the index and every kind of trailer
-    before/ after/      a repository whose writer was killed right before or right after its commit
-    artifact/ site.key  an exported artifact, and the key that sealed it
+    before/ after/      a repository whose writer was killed immediately before or after its commit
+    artifact/ site.key  an exported artifact, and the key of its seal
     home/               the state of the user, whose key seals cursors
-    facts.json          the answers of 0.1.0: addresses, proposals, comments, retries, cursors, searches
+    facts.json          the responses of 0.1.0: addresses, proposals, comments, retries, cursors, searches
 
-Clock and random numbers are fixed, so a second run makes the same commits, ids and tokens.
+Clock and random numbers are fixed, so a second run creates the same commits, ids and tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIXTURE = Path(__file__).with_name("version-0.1.0.tar.xz")
 TOOLSETS = "documents,tasks,search,reading,history,proposals"
 START = 1_750_000_000
 
-# Each section has a word of its own, so that a test can identify the section of an address.
+# Each section has a unique word, so that a test can identify the section of an address.
 START_GUIDE = """---
 type: guide
 tags: [network]
@@ -149,13 +149,13 @@ def make(out: Path) -> dict[str, Any]:
 
 
 def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict[str, Any]:
-    """Do with 0.1.0 all that a team does, and record its answers."""
+    """Run typical calls of a team with 0.1.0, and record the responses."""
     secrets = {}
     for name, person in (("ana", "Ana Li"), ("ben", "Ben Ode")):
-        printed = agent.run(
+        output = agent.run(
             "tokens", "add", name, "--name", person, "--email", f"{name}@example.org", "-C", repo.path
         )
-        secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", printed)[0]
+        secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", output)[0]
     people = {
         name: Version(agent.code, agent.home, START + 7 * 86_400 * number, {"DOCYARD_TOKEN": secret})
         for number, (name, secret) in enumerate(secrets.items(), 1)
@@ -172,7 +172,7 @@ def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict
 
 
 def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
-    """Call a tool, which must not answer an error."""
+    """Call a tool and return its data. The call must succeed."""
     answer = client.call(tool, **arguments)
     assert answer.get("type") != "error", answer
     assert "error" not in answer, answer
@@ -180,7 +180,7 @@ def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
 
 
 def write_documents(client: Client) -> dict[str, Any]:
-    """Write directly: documents, sections, tasks; each call with a key is recorded for its retry."""
+    """Write documents, sections and tasks to the branch; record each call with a key for its retry."""
     calls: list[tuple[str, dict[str, Any]]] = [
         (
             "create_document",
@@ -234,15 +234,15 @@ def write_documents(client: Client) -> dict[str, Any]:
 
 
 def record(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Call a tool and return the call with its answer."""
+    """Call a tool and return the call with its response."""
     return {"tool": tool, "arguments": arguments, "answer": succeed(client, tool, **arguments)}
 
 
 def write_proposals(
     client: Client, repo: repositories.Repo, people: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
-    """Open one proposal for each state; some have comments on sections and quotes."""
-    found: dict[str, dict[str, Any]] = {}
+    """Open a proposal for each state; some have comments on sections and quotes."""
+    proposals_by_state: dict[str, dict[str, Any]] = {}
     edits = {
         "draft": ("guides/start.md", "word05", "word05 drafted"),
         "open": ("specs/api.md", "word22", "word22 opened"),
@@ -252,37 +252,45 @@ def write_proposals(
         "closed": ("guides/start.md", "word08", "word08 closed"),
     }
     for state, (file, old, new) in edits.items():
-        opened = record(
+        opening = record(
             client,
             "create_proposal",
             {"title": f"To be {state}", "description": f"Says *{new}*.", "idempotency_key": f"open-{state}"},
         )
-        id = opened["answer"]["proposal"]
+        id = opening["answer"]["proposal"]
         edit = {"operation": "replace_text", "file": file, "old": old, "new": new, "proposal": id}
-        retries = [opened, record(client, "edit_document", {**edit, "idempotency_key": f"write-{state}"})]
+        retries = [opening, record(client, "edit_document", {**edit, "idempotency_key": f"write-{state}"})]
         comment = {"action": "comment", "proposal": id, "text": f"On {state}.", "file": file}
-        for name, place in {
+        for name, position in {
             "section": {
                 "slug": "next-steps--next-steps-step-" if file == "guides/start.md" else "endpoints/search"
             },
             "quote": {"quote": new},
             "document": {},
         }.items():
-            arguments = {**comment, **place, "idempotency_key": f"comment-{name}-{state}"}
+            arguments = {**comment, **position, "idempotency_key": f"comment-{name}-{state}"}
             retries.append(record(client, "update_proposal", arguments))
         if state != "draft":
             succeed(client, "update_proposal", proposal=id, action="submit")
-        found[state] = {"id": id, "retries": retries}
-    ids = {state: one["id"] for state, one in found.items()}
+        proposals_by_state[state] = {"id": id, "retries": retries}
+    ids = {state: proposal["id"] for state, proposal in proposals_by_state.items()}
     ana, ben = people["ana"], people["ben"]
-    at = ("-C", repo.path)
-    ana.run("proposals", "request-changes", ids["changes_requested"], "-m", "Say why.", *at)
+    repository_options = ("-C", repo.path)
+    ana.run("proposals", "request-changes", ids["changes_requested"], "-m", "Say why.", *repository_options)
     for state in ("approved", "merged"):
-        ana.run("proposals", "approve", ids[state], "-m", "Reads well.", *at)
-    ben.run("proposals", "comment", ids["approved"], "specs/api.md#tasks", "-m", "By a person.", *at)
-    ana.run("proposals", "merge", ids["merged"], *at)
-    ben.run("proposals", "close", ids["closed"], "-m", "Later.", *at)
-    direct = record(
+        ana.run("proposals", "approve", ids[state], "-m", "Reads well.", *repository_options)
+    ben.run(
+        "proposals",
+        "comment",
+        ids["approved"],
+        "specs/api.md#tasks",
+        "-m",
+        "By a person.",
+        *repository_options,
+    )
+    ana.run("proposals", "merge", ids["merged"], *repository_options)
+    ben.run("proposals", "close", ids["closed"], "-m", "Later.", *repository_options)
+    redirected = record(
         client,
         "edit_document",
         {
@@ -293,12 +301,12 @@ def write_proposals(
             "idempotency_key": "direct-1",
         },
     )
-    found["direct"] = {"id": direct["answer"]["proposal"], "retries": [direct]}
-    return found
+    proposals_by_state["direct"] = {"id": redirected["answer"]["proposal"], "retries": [redirected]}
+    return proposals_by_state
 
 
 def read_all(client: Client) -> dict[str, Any]:
-    """Record the answer of every address, list and search."""
+    """Record the response for every address, list and search."""
     addresses: dict[str, dict[str, Any]] = {}
     for file in ("guides/start.md", "guides/angle.md", "guides/markup.md", "specs/api.md"):
         for section in succeed(client, "list_sections", file_path=file)["outline"]:
@@ -333,7 +341,7 @@ def read_all(client: Client) -> dict[str, Any]:
 
 
 def kill_writer(agent: Version, folder: Path, when: str) -> None:
-    """Leave a repository in which a 0.1.0 died right before or right after its commit."""
+    """Write a repository whose writer 0.1.0 was killed immediately before or after its commit."""
     repo = repositories.normal(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
     command = agent.command("serve", "-C", repo.path, "--no-sync")
     process = subprocess.Popen(
@@ -359,11 +367,11 @@ def kill_writer(agent: Version, folder: Path, when: str) -> None:
     else:
         raise AssertionError("the writer was not killed")
     assert process.wait() < 0
-    assert list((folder / ".git/docyard/pending").iterdir()), "nothing is left of it"
+    assert list((folder / ".git/docyard/pending").iterdir()), "the killed writer left no pending files"
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write a folder as an archive that holds no time and no owner."""
+    """Write a folder as an archive without times and owners."""
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = START, 0, 0, "", ""
@@ -375,7 +383,7 @@ def pack(folder: Path, archive: Path) -> None:
 
 
 def main() -> None:
-    """Make the fixture again."""
+    """Write the fixture."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "fixture")
         out.mkdir()

@@ -1,4 +1,4 @@
-"""Version 0.1.0 and the present one write to one repository at once, as processes: no write is lost."""
+"""Processes of 0.1.0 and the present version write to one repository concurrently; no write is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.compatibility.make import START, TOOLSETS, kill_writer, succeed
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo, bare, normal
 
 SHARED = "guides/shared.md"
@@ -29,7 +29,7 @@ FILES = {
 
 
 class Acknowledged(NamedTuple):
-    """A call that was answered with success: its word, the text that it wrote, and the commit or comment."""
+    """A successful call: its word, the written text, and the commit or comment."""
 
     word: str
     text: str
@@ -47,7 +47,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def versions(code: Path, tmp_path: Path) -> tuple[Version, Version]:
-    """Both versions, for one user."""
+    """Return both versions, for the same user."""
     return Version(code, tmp_path / "home"), Version(ROOT, tmp_path / "home")
 
 
@@ -62,7 +62,7 @@ def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -
 
 
 def persist(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    """Repeat a call with its key until it is not refused as busy."""
+    """Repeat a call with its key while it is refused as busy."""
     for _ in range(200):
         answer = client.call(tool, **arguments)
         if answer.get("code") not in {"BUSY", "LOCKED"}:
@@ -71,8 +71,8 @@ def persist(client: Client, tool: str, arguments: dict[str, object]) -> dict[str
     raise AssertionError(f"{tool} stayed busy")
 
 
-def calls_of(word: str, proposal: str) -> list[tuple[str, str, dict[str, object]]]:
-    """List the calls of a round: the text that each writes, the tool and its arguments."""
+def make_calls(word: str, proposal: str) -> list[tuple[str, str, dict[str, object]]]:
+    """Return the calls of a round, each with its text, tool and arguments."""
     return [
         (
             f"Line {word}log.",
@@ -98,12 +98,12 @@ def calls_of(word: str, proposal: str) -> list[tuple[str, str, dict[str, object]
 
 
 class Writer(threading.Thread):
-    """One client that writes to the shared document and to its own, comments, and searches."""
+    """A client that writes to a shared and to a separate document, comments, and searches."""
 
     def __init__(self, client: Client, name: str, rounds: int, proposal: str) -> None:
         super().__init__(name=name)
         self._client, self._rounds, self._proposal = client, rounds, proposal
-        self.found: list[Acknowledged] = []
+        self.acknowledged: list[Acknowledged] = []
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -114,14 +114,14 @@ class Writer(threading.Thread):
             self.error = error
 
     def _write(self, word: str) -> None:
-        for number, (text, tool, arguments) in enumerate(calls_of(word, self._proposal)):
+        for number, (text, tool, arguments) in enumerate(make_calls(word, self._proposal)):
             key = f"{word}-{number}"
             answer = persist(self._client, tool, {**arguments, "idempotency_key": key})
             mark = re.findall(rf"{word}[a-z]+", text)[0]
             if tool == "update_proposal":
-                self.found.append(Acknowledged(mark, text, comment=str(answer["comment"])))
+                self.acknowledged.append(Acknowledged(mark, text, comment=str(answer["comment"])))
             else:
-                self.found.append(Acknowledged(mark, text, commit=str(answer["commit"])))
+                self.acknowledged.append(Acknowledged(mark, text, commit=str(answer["commit"])))
         hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
         assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
 
@@ -134,7 +134,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
     versions: tuple[Version, Version], tmp_path: Path, kind: str, writers: int, rounds: int
 ) -> None:
     repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
-    with served(versions, repo, writers) as clients:
+    with run_servers(versions, repo, writers) as clients:
         proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
         threads = [
             Writer(client, f"w{number}", rounds, str(proposal)) for number, client in enumerate(clients)
@@ -144,30 +144,30 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         for thread in threads:
             thread.join(300)
         assert [thread.error for thread in threads] == [None] * len(threads)
-        found = [one for thread in threads for one in thread.found]
-        assert len(found) == 4 * rounds * len(clients)
-        check_all_is_there(repo, found)
+        results = [item for thread in threads for item in thread.acknowledged]
+        assert len(results) == 4 * rounds * len(clients)
+        check_writes(repo, results)
         for client in clients:
-            check_reads(client, proposal, found)
-        # Where the schema of the index has risen, this removes the folder that the older servers have open.
+            check_reads(client, proposal, results)
+        # If the index has a new schema version, this removes the folder that the older servers have open.
         versions[1].run("doctor", "-C", repo.path, "--fix")
         for client in clients:
-            check_searches(client, found)
+            check_searches(client, results)
     for version in versions:
-        problems = problems_of(version, repo)
-        # The index folder of an older schema, which is unused once the older version has ended.
-        assert [one for one in problems if "index folder of earlier versions" not in one] == []
+        problems = find_problems(version, repo)
+        # The index folder of an older schema is unused after the exit of the older version.
+        assert [item for item in problems if "index folder of earlier versions" not in item] == []
     assert repo.fsck() == ""
     if kind != "bare":
         assert repo.status() == ""
     git_dir = repo.path / ("." if kind == "bare" else ".git")
-    shutil.rmtree(git_dir / "docyard" / "index")  # its files of locks stay for the next server
-    check_nothing_left(git_dir)
+    shutil.rmtree(git_dir / "docyard" / "index")  # the lock files remain for the next server
+    check_no_leftovers(git_dir)
 
 
 @contextmanager
-def served(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterator[list[Client]]:
-    """Start servers of both versions, as many of each."""
+def run_servers(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterator[list[Client]]:
+    """Start equal numbers of servers of both versions."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(
@@ -178,32 +178,32 @@ def served(versions: tuple[Version, Version], repo: Repo, count: int) -> Iterato
         ]
 
 
-def problems_of(version: Version, repo: Repo) -> list[str]:
-    """List the errors and warnings of `doctor`."""
-    done = subprocess.run(
+def find_problems(version: Version, repo: Repo) -> list[str]:
+    """Return the errors and warnings of `doctor`."""
+    completed = subprocess.run(
         version.command("doctor", "-C", repo.path, "--json"),
         cwd=version.code,
         env=version.environment(),
         capture_output=True,
         check=False,
     )
-    findings = json.loads(done.stdout)["findings"]
+    findings = json.loads(completed.stdout)["findings"]
     return [finding["message"] for finding in findings if finding["severity"] != "note"]
 
 
-def check_all_is_there(repo: Repo, found: list[Acknowledged]) -> None:
-    """Each acknowledged commit is on the branch, and each word is in its files exactly once."""
+def check_writes(repo: Repo, acknowledged: list[Acknowledged]) -> None:
+    """Check that each acknowledged commit is on the branch, and each word is in the files exactly once."""
     commits = set(repo.git("rev-list", "HEAD").split())
     paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     text = "".join(repo.git("show", f"HEAD:{path}") for path in paths if path.endswith(".md"))
-    for one in found:
-        if one.commit is not None:
-            assert one.commit in commits, one
-            assert text.count(one.text) == 1, one
+    for item in acknowledged:
+        if item.commit is not None:
+            assert item.commit in commits, item
+            assert text.count(item.text) == 1, item
 
 
-def check_reads(client: Client, proposal: str, found: list[Acknowledged]) -> None:
-    """Every comment is listed once, and a search finds each word where it is."""
+def check_reads(client: Client, proposal: str, acknowledged: list[Acknowledged]) -> None:
+    """Check that every comment is listed once, and that a search finds each word in its section."""
     comments: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -212,17 +212,17 @@ def check_reads(client: Client, proposal: str, found: list[Acknowledged]) -> Non
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert sorted(comments) == sorted(one.comment for one in found if one.comment is not None)
-    check_searches(client, found)
+    assert sorted(comments) == sorted(item.comment for item in acknowledged if item.comment is not None)
+    check_searches(client, acknowledged)
 
 
-def check_searches(client: Client, found: list[Acknowledged]) -> None:
+def check_searches(client: Client, acknowledged: list[Acknowledged]) -> None:
     """Find each word of the shared document in its section."""
-    for one in found:
-        if one.word.endswith(("log", "task")):
-            hits = succeed(client, "search_docs", query=one.word)["hits"]
-            section = "log" if one.word.endswith("log") else "tasks"
-            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], one
+    for item in acknowledged:
+        if item.word.endswith(("log", "task")):
+            hits = succeed(client, "search_docs", query=item.word)["hits"]
+            section = "log" if item.word.endswith("log") else "tasks"
+            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], item
 
 
 @pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])
@@ -232,7 +232,7 @@ def merging(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -
 
 
 def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Version], tmp_path: Path) -> None:
-    """The agent and its server are of one version, the reviewer's commands of the other."""
+    """The agent's server and the reviewer's commands have different versions."""
     agent, reviewer = merging
     repo = normal(tmp_path / "repo", FILES)
     at = ("-C", repo.path)
@@ -262,7 +262,7 @@ def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Vers
 def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     versions: tuple[Version, Version], tmp_path: Path, when: str
 ) -> None:
-    """0.1.0 recovers from the journal. It changes nothing if the journal is of a later version."""
+    """Check that 0.1.0 recovers from the journal, or changes nothing if the journal has a later version."""
     old, present = versions
     kill_writer(Version(present.code, present.home, START), tmp_path / "repo", when)
     repo = Repo(tmp_path / "repo")
@@ -278,4 +278,4 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")
-    check_nothing_left(repo.path / ".git")
+    check_no_leftovers(repo.path / ".git")

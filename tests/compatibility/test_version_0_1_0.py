@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from tests.compatibility.conftest import Old
+from tests.compatibility.conftest import OldData
 from tests.compatibility.make import FILES, succeed
 from tests.compatibility.versions import Client
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.loops import loop_over
 from tests.repositories import Repo
 
-Serve = Callable[[Old], Any]
+Serve = Callable[[OldData], Any]
 
-# The address of 0.1.0, the word of its section, and the id that its author wrote.
+# The address of 0.1.0, the word of its section, and the id of its author.
 DERIVED = [
     ("first-steps--first-steps-", "word01", "first-steps"),
     ("first-steps--first-steps-/inner-part", "word02", None),
@@ -30,10 +30,10 @@ DERIVED = [
 ]
 GUIDE = "guides/start.md"
 
-# Fields in which the answer to a retry may differ: advice, and the state at the moment of the retry.
+# Fields in which the response to a retry may differ: advice, and the present state.
 ADVICE = {"next_step", "hints", "note", "warnings"}
 PRESENT = {"changed", "state"}
-# A retry of a direct write that became a proposal names the proposal only; so did that of 0.1.0.
+# A retry of a direct write that became a proposal returns only the proposal, as in 0.1.0.
 REDIRECTED = {"branch", "protected"}
 
 
@@ -42,12 +42,12 @@ def refs(repo: Repo) -> str:
 
 
 def first_answer(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return what a retry must repeat. A comment's answer names the tip of its proposal at that moment."""
+    """Return the fields that a retry must repeat. A comment's response has the proposal's present tip."""
     left_out = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
     return {name: value for name, value in answer.items() if name not in left_out}
 
 
-def test_every_old_address_resolves_to_its_section(shared: Old, client: Client) -> None:
+def test_every_old_address_resolves_to_its_section(shared: OldData, client: Client) -> None:
     derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
     assert len(shared.facts["addresses"]) >= 20
     for address, known in shared.facts["addresses"].items():
@@ -57,8 +57,8 @@ def test_every_old_address_resolves_to_its_section(shared: Old, client: Client) 
         read = succeed(client, "read_section", file_path=file, section_heading=slug)
         assert (read["section"], read["heading"]) == (slug, known["title"])
         viewed = succeed(client, "view_document", file=file, slug=slug)
-        found = succeed(client, "get_doc", chunk_id=address)
-        for answer in (read, viewed, found):
+        response = succeed(client, "get_doc", chunk_id=address)
+        for answer in (read, viewed, response):
             assert (known["word"] or "") in json.dumps(answer, ensure_ascii=False)
 
 
@@ -70,16 +70,16 @@ def test_address_derived_from_attribute_list_still_resolves(
     assert read["content"].startswith("#")
     assert re.findall(r"word\d\d", read["content"])[0] == word
     viewed = succeed(client, "view_document", file=GUIDE, slug=slug)
-    found = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
+    response = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
     assert word in json.dumps(viewed)
-    assert word in json.dumps(found)
+    assert word in json.dumps(response)
 
 
 @pytest.mark.parametrize(
     ("slug", "word", "id"), [DERIVED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in DERIVED[1:])]
 )
 def test_write_to_derived_address_changes_its_section(
-    old: Old, serve: Serve, slug: str, word: str, id: str | None
+    old: OldData, serve: Serve, slug: str, word: str, id: str | None
 ) -> None:
     with serve(old) as client:
         succeed(client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99")
@@ -89,11 +89,11 @@ def test_write_to_derived_address_changes_its_section(
     assert {line for line in FILES[GUIDE].splitlines() if "{" in line} <= set(text.splitlines())
 
 
-def test_links_valid_in_0_1_0_are_still_valid(shared: Old) -> None:
+def test_links_valid_in_0_1_0_are_still_valid(shared: OldData) -> None:
     at = ("-C", shared.repo.path, "--json")
     for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
-        found = json.loads(shared.present.run("links", address, "--backlinks", *at))
-        assert [link["from"].partition("#")[0] for link in found["backlinks"]] == [GUIDE]
+        data = json.loads(shared.present.run("links", address, "--backlinks", *at))
+        assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
     assert len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *at))["outgoing"]) == 5
     assert json.loads(shared.present.run("links", "--broken", *at))["broken"] == []
 
@@ -103,26 +103,28 @@ def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
     assert "guides/markup.md" in json.dumps(answer)
 
 
-def test_comments_have_their_old_positions(shared: Old, client: Client) -> None:
+def test_comments_have_their_old_positions(shared: OldData, client: Client) -> None:
     count = 0
     for proposal, comments in shared.facts["comments"].items():
         answer = succeed(client, "view_proposal", proposal=proposal, comments=True)
         now = {comment["comment"]: comment for comment in answer["comments"]}
         assert now.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
-            found = now[comment["comment"]]
+            present_comment = now[comment["comment"]]
             for name in ("text", "file", "author", "time", "now", "quote"):
-                assert found.get(name) == comment.get(name), (proposal, comment)
+                assert present_comment.get(name) == comment.get(name), (proposal, comment)
             if comment.get("slug") in {slug for slug, _, _ in DERIVED}:
-                text = succeed(client, "read_section", file_path=GUIDE, section_heading=found["slug"])
+                text = succeed(
+                    client, "read_section", file_path=GUIDE, section_heading=present_comment["slug"]
+                )
                 assert "word03" in text["content"]
             else:
-                assert found.get("slug") == comment.get("slug")
+                assert present_comment.get("slug") == comment.get("slug")
             count += 1
     assert count >= 19
 
 
-def test_proposals_have_their_old_states(shared: Old, client: Client) -> None:
+def test_proposals_have_their_old_states(shared: OldData, client: Client) -> None:
     assert set(shared.facts["states"].values()) == {
         "draft",
         "open",
@@ -135,7 +137,7 @@ def test_proposals_have_their_old_states(shared: Old, client: Client) -> None:
         assert succeed(client, "view_proposal", proposal=proposal)["state"] == state
 
 
-def test_sealed_approval_counts_and_its_proposal_is_merged(old: Old, serve: Serve) -> None:
+def test_sealed_approval_counts_and_its_proposal_is_merged(old: OldData, serve: Serve) -> None:
     proposal = old.facts["proposals"]["approved"]["id"]
     page = json.loads(old.person("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
     assert page["missing"] == []
@@ -148,8 +150,8 @@ def test_sealed_approval_counts_and_its_proposal_is_merged(old: Old, serve: Serv
         assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
 
 
-def test_changed_seal_does_not_count(old: Old) -> None:
-    """Control: the test above would also pass if seals were not checked."""
+def test_changed_seal_does_not_count(old: OldData) -> None:
+    """Check that seals are verified; otherwise the test above would pass without them."""
     folder = old.folder / "discussion"
     old.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
     changed = 0
@@ -166,14 +168,14 @@ def test_changed_seal_does_not_count(old: Old) -> None:
     assert page["missing"] != []
 
 
-def test_open_proposal_is_approved_and_merged(old: Old) -> None:
+def test_open_proposal_is_approved_and_merged(old: OldData) -> None:
     proposal, at = old.facts["proposals"]["open"]["id"], ("-C", old.repo.path)
     old.person("ana").run("proposals", "approve", proposal, *at)
     old.person("ana").run("proposals", "merge", proposal, *at)
     assert "word22 opened" in old.repo.git("show", "HEAD:specs/api.md")
 
 
-def test_retry_returns_the_first_answer(shared: Old, client: Client) -> None:
+def test_retry_returns_the_first_answer(shared: OldData, client: Client) -> None:
     before = refs(shared.repo)
     calls = [*shared.facts["retries"]]
     for proposal in shared.facts["proposals"].values():
@@ -186,13 +188,13 @@ def test_retry_returns_the_first_answer(shared: Old, client: Client) -> None:
     assert refs(shared.repo) == before
 
 
-def test_key_of_another_call_is_refused(shared: Old, client: Client) -> None:
+def test_key_of_another_call_is_refused(shared: OldData, client: Client) -> None:
     call = shared.facts["retries"][1]
     answer = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
     assert answer["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
-def test_history_names_the_same_commits_tools_and_proposals(shared: Old, client: Client) -> None:
+def test_history_names_the_same_commits_tools_and_proposals(shared: OldData, client: Client) -> None:
     known = shared.facts["history"]
     now = succeed(client, "view_history", file="specs/api.md")
     [name] = [name for name, value in known.items() if isinstance(value, list)]
@@ -202,7 +204,7 @@ def test_history_names_the_same_commits_tools_and_proposals(shared: Old, client:
         assert {key: after.get(key) for key in before} == before
 
 
-def test_tasks_have_their_old_addresses(old: Old, serve: Serve) -> None:
+def test_tasks_have_their_old_addresses(old: OldData, serve: Serve) -> None:
     known = old.facts["tasks"]["sections"]["tasks"]
     with serve(old) as client:
         now = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
@@ -220,7 +222,7 @@ ITEMS = {
 
 
 @loop_over("kind", ITEMS)
-def test_old_cursor_continues_or_is_stale(shared: Old, client: Client, kind: str) -> None:
+def test_old_cursor_continues_or_is_stale(shared: OldData, client: Client, kind: str) -> None:
     call = shared.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
@@ -244,13 +246,13 @@ def check_searches(facts: dict[str, Any], client: Client) -> None:
             assert hits == expected
 
 
-def test_searches_return_their_old_results(shared: Old, client: Client) -> None:
+def test_searches_return_their_old_results(shared: OldData, client: Client) -> None:
     assert list((shared.repo.path / ".git/docyard/index").iterdir())
     check_searches(shared.facts, client)
 
 
 @pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_old_artifact_is_served(old: Old, sealed: bool) -> None:
+def test_old_artifact_is_served(old: OldData, sealed: bool) -> None:
     options = ("--index", old.folder / "artifact", "--read-only", "--toolsets", "search,reading")
     with old.present.serve(*options, *(("--key", old.folder / "site.key") if sealed else ())) as client:
         check_searches(old.facts, client)
@@ -260,7 +262,7 @@ def test_old_artifact_is_served(old: Old, sealed: bool) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_crashed_publication_is_rolled_back_or_completed(old: Old, when: str) -> None:
+def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str) -> None:
     repo = Repo(old.folder / when)
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
@@ -271,10 +273,10 @@ def test_crashed_publication_is_rolled_back_or_completed(old: Old, when: str) ->
     assert (base == repo.head()) == (when == "after")
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")
-    check_nothing_left(repo.path / ".git")
+    check_no_leftovers(repo.path / ".git")
 
 
-def test_read_only_server_changes_no_refs(old: Old) -> None:
+def test_read_only_server_changes_no_refs(old: OldData) -> None:
     before = refs(old.repo)
     served = old.present.serve(
         "-C", old.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"

@@ -111,7 +111,7 @@ class Version:
 
     def run(self, *arguments: object, exit_code: int = 0) -> str:
         """Run a command to its end and return what it prints."""
-        done = subprocess.run(
+        completed = subprocess.run(
             self.command(*arguments),
             cwd=self.code,
             env=self.environment(),
@@ -120,8 +120,12 @@ class Version:
             timeout=120,
             check=False,
         )
-        assert done.returncode == exit_code, (arguments, done.returncode, done.stdout + done.stderr)
-        return done.stdout
+        assert completed.returncode == exit_code, (
+            arguments,
+            completed.returncode,
+            completed.stdout + completed.stderr,
+        )
+        return completed.stdout
 
     @contextmanager
     def serve(self, *options: object) -> Iterator[Client]:

@@ -1,8 +1,8 @@
 """The conformance suite of the protocol, run against `/mcp`. `make conformance` installs it.
 
-Its scenarios expect the suite's own tools, resources and prompts. Those that need only a server run here; of
-the others, the checks that need no such tool run. `LEFT_OUT` lists the rest with the reasons, so that a new
-scenario of a later suite fails the test.
+Its scenarios expect the suite's own tools, resources and prompts. Scenarios that need only a server run here.
+Of other scenarios, the checks that need no such tool run. `LEFT_OUT` lists the rest with reasons, so that a
+new scenario of a later suite fails the test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.repositories import normal
 pytestmark = pytest.mark.conformance
 
 ENVIRONMENT = ROOT / ".venv-node"
-PATIENCE = 120.0  # seconds
+TIMEOUT_S = 120.0
 
 GENERIC = {
     "2025-11-25": (
@@ -35,10 +35,10 @@ GENERIC = {
         *("server-sse-multiple-streams", "input-required-result-unsupported-methods"),
     ),
 }
-"""The scenarios that run in each revision of the protocol."""
+"""The scenarios to run in each revision of the protocol."""
 
 UNTESTABLE = {
-    # Of "server-stateless": each needs a tool of the suite, and is "Not testable" without it.
+    # Checks of "server-stateless" that need a tool of the suite and are "Not testable" without it.
     *("sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"),
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
@@ -51,7 +51,7 @@ _CLIENT_REQUEST = "Docyard sends no requests to its client (elicitation, samplin
 LEFT_OUT = {
     "server-session-lifecycle": "there are no sessions: each request is independent",
     "server-sse-polling": "there are no streams to come back to",
-    "logging-set-level": "log messages to clients are not offered; the revision of 2026 gave them up",
+    "logging-set-level": "log messages to clients are not offered; the revision of 2026 removed them",
     "completion-complete": "completes an argument of a prompt of the suite",
     "json-schema-2020-12": _TOOLS,
     "http-custom-header-server-validation": "needs a tool whose schema names headers (x-mcp-header)",
@@ -67,7 +67,7 @@ LEFT_OUT = {
     "sep-2640-": "the extension of skills is not offered",
     "tasks-": "the extension of tasks is not offered",
 }
-"""Names of scenarios, or their beginnings, with the reason why they do not run."""
+"""Names of scenarios, or their prefixes, with the reason why they do not run."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         env=user_environment(folder),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_S,
         check=False,
     )
 
@@ -97,11 +97,11 @@ def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) 
     """Run one scenario and return its result."""
     url = f"{server.base_url}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
-    done = run_suite(folder, "server", *options)
+    process = run_suite(folder, "server", *options)
     files = list((folder / "found").rglob("checks.json"))
-    assert len(files) == 1, done.stdout + done.stderr
-    found: list[dict[str, Any]] = json.loads(files[0].read_text())
-    return found
+    assert len(files) == 1, process.stdout + process.stderr
+    data: list[dict[str, Any]] = json.loads(files[0].read_text())
+    return data
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) 
     [(version, scenario) for version, scenarios in GENERIC.items() for scenario in scenarios],
 )
 def test_scenario_passes(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
-    found = run_scenario(server, tmp_path, scenario, version)
-    assert any(check["status"] == "SUCCESS" for check in found)
-    failed = {check["id"]: check.get("errorMessage", "") for check in found if check["status"] == "FAILURE"}
+    checks = run_scenario(server, tmp_path, scenario, version)
+    assert any(check["status"] == "SUCCESS" for check in checks)
+    failed = {check["id"]: check.get("errorMessage", "") for check in checks if check["status"] == "FAILURE"}
     untestable = {id for id in failed if id in UNTESTABLE}
     assert all(failed[id].startswith("Not testable") for id in untestable)
     assert {id: failed[id] for id in failed if id not in untestable} == {}

@@ -92,9 +92,9 @@ def git(tmp_path: Path) -> Git:
     """Run the git program in the folder of `repo`, or in `cwd`; the result is its output."""
 
     def run(*arguments: str, cwd: Path | None = None) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             ("git", *arguments), cwd=cwd or tmp_path / "specs", check=True, capture_output=True, text=True
         )
-        return done.stdout.strip()
+        return completed.stdout.strip()
 
     return run

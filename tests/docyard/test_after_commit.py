@@ -17,7 +17,7 @@ from docyard.web.page_request import PageRequest
 from docyard.web.proposals import actions
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
-from tests.docyard.web.proposals.pages import pages
+from tests.docyard.web.proposals.pages import create_pages
 from tests.stdio_client import RawClient
 from tools.registry import Toolbox
 from workspace.proposals.actions.repository import ProposalRepository
@@ -74,8 +74,8 @@ def test_write_succeeds_when_server_cannot_import_index(repo: Path, git: Git, tm
     assert (again["commit"], again["repeated"]) == (head, True)
     assert git("rev-list", "--count", "HEAD") == "2"
     marker.unlink()
-    found = call(3, "search_docs", {"query": "zebras"})
-    assert [hit["filepath"] for hit in found["hits"]] == ["guide.md"]
+    response = call(3, "search_docs", {"query": "zebras"})
+    assert [hit["filepath"] for hit in response["hits"]] == ["guide.md"]
     assert "Traceback" in server.close()
 
 
@@ -106,42 +106,42 @@ async def test_unencodable_answer_of_write_is_success_with_commit(
 def test_page_that_fails_after_commit_reports_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    site = pages(tmp_path)
-    one = site.scene.proposed()
+    site = create_pages(tmp_path)
+    proposal = site.scene.proposed()
     key = "0" * 32
-    before = len(site.scene.proposal_actions.list_events(one))
+    before = len(site.scene.proposal_actions.list_events(proposal))
     if name == "_get_comment_url":
         monkeypatch.setattr(actions, name, raise_disk_full)
     else:
         monkeypatch.setattr(ProposalRepository, name, raise_disk_full)
-    response = site.post(one, "comment", key=key, text="Why?")
+    response = site.post(proposal, "comment", key=key, text="Why?")
     assert response.status_code == 200
     assert "Your change is committed" in response.text
     assert "no space left on device" in response.text
     assert "/secret" not in response.text
     monkeypatch.undo()
-    assert site.post(one, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.scene.proposal_actions.list_events(one)) == before + 1
+    assert site.post(proposal, "comment", key=key, text="Why?").status_code == 303
+    assert len(site.scene.proposal_actions.list_events(proposal)) == before + 1
 
 
 def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = pages(tmp_path)
-    one = site.scene.proposed()
+    site = create_pages(tmp_path)
+    proposal = site.scene.proposed()
     monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
     monkeypatch.setattr(PageRequest, "page", raise_disk_full)
-    response = site.post(one, "comment", key="0" * 32, text="Why?")
+    response = site.post(proposal, "comment", key="0" * 32, text="Why?")
     assert response.status_code == 200
     assert response.text.startswith("Your change is committed as ")
 
 
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
-    site = pages(tmp_path)
-    one = site.scene.proposed()
+    site = create_pages(tmp_path)
+    proposal = site.scene.proposed()
     site._written = raise_disk_full  # type: ignore[method-assign]
     object.__setattr__(site.site, "notify_write", raise_disk_full)
-    site.submit(one, "comment", text="Why?")
+    site.submit(proposal, "comment", text="Why?")
 
 
 def test_command_that_cannot_print_after_commit_succeeds(
@@ -160,13 +160,13 @@ def test_command_that_cannot_print_after_commit_succeeds(
 def test_comment_is_stored_once_when_command_fails_after_commit(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = Workspace.open(repo).proposal_actions()
+    proposal_actions = Workspace.open(repo).proposal_actions()
     assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
-    [one] = made.list_all()
+    [proposal] = proposal_actions.list_all()
     monkeypatch.setattr("docyard.cli.proposals.actions.print_action_result", raise_disk_full)
-    assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
+    assert main(["proposals", "comment", proposal.id, "-m", "Why?", "-C", str(repo)]) == 0
     assert "note: Committed as " in capsys.readouterr().err
-    assert len(made.find(one.id).content.threads) == 1
+    assert len(proposal_actions.find(proposal.id).content.threads) == 1
 
 
 def test_command_that_fails_before_commit_returns_error(

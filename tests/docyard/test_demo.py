@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **more}
-    command = (*preloaded.python(), "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*preloaded.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 
@@ -30,14 +30,14 @@ def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, with_gi
     folder = tmp_path / "demo"
     # The variables of the environment are for other repositories.
     others = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
-    done = demo(folder, **others) if with_git else demo(folder, PATH=str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("✓ as expected") == len(
+    process = demo(folder, **others) if with_git else demo(folder, PATH=str(tmp_path))
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stdout.count("✓ as expected") == len(
         [step for step in STORY if not isinstance(step, PersonCommits)]
     )
-    assert "✗" not in done.stdout
-    assert story.MESSAGE in done.stdout
-    assert "All responses were as expected" in done.stdout
+    assert "✗" not in process.stdout
+    assert story.MESSAGE in process.stdout
+    assert "All responses were as expected" in process.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # One commit each: settings, create, batch, complete, tag, the person, the last task, and its undo. Then

@@ -35,7 +35,7 @@ class Reader:
         self._bin = folder / "bin"
         self._bin.mkdir()
         command = self._bin / "docyard"
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
@@ -45,7 +45,7 @@ class Reader:
     def run_script(self, script: str) -> str:
         """Run a script, which must succeed, and return its output."""
         path = f"{self._bin}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
+        completed = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
             env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
@@ -53,8 +53,8 @@ class Reader:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, script + done.stdout + done.stderr
-        return done.stdout
+        assert completed.returncode == 0, script + completed.stdout + completed.stderr
+        return completed.stdout
 
     def make_calls(self, lines: str) -> None:
         """Make an agent's calls, one a line; the id in them is replaced by that of the first proposal."""

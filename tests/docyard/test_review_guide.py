@@ -25,10 +25,10 @@ def run_script(script: str, folder: Path) -> str:
     """Run a script, which must succeed, and return its output."""
     command = folder / "bin" / "docyard"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-eu", "-c", script],
         cwd=folder,
         env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
@@ -36,8 +36,8 @@ def run_script(script: str, folder: Path) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, script + done.stdout + done.stderr
-    return done.stdout
+    assert completed.returncode == 0, script + completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.mark.slow  # a dozen processes, and a server

@@ -59,10 +59,10 @@ class Server:
 @pytest.fixture
 def server(clone: Repo) -> Iterator[Server]:
     """Yield a server of the clone, whose synchronizer is not started."""
-    made = Server(clone)
-    yield made
-    made.synchronizer.close()
-    made.index.close()
+    new_server = Server(clone)
+    yield new_server
+    new_server.synchronizer.close()
+    new_server.index.close()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -189,7 +189,13 @@ def test_sync_failure_is_reported_until_resolved(
         time.sleep(0.3)  # more failures, which are not logged again
         assert server.call("list_documents")["sync"]["since"] == answer["sync"]["since"]
         assert (
-            len([one for one in caplog.records if "synchronization with the remote failed" in one.message])
+            len(
+                [
+                    record
+                    for record in caplog.records
+                    if "synchronization with the remote failed" in record.message
+                ]
+            )
             == 1
         )
     away.rename(remote_repo.path)

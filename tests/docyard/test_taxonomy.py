@@ -101,8 +101,8 @@ def test_65_keys_are_refused_at_start(repo: Path, git: Git, capsys: pytest.Captu
 def run_json(repo: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     capsys.readouterr()
     main([*command, "--json", "-C", str(repo)])
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
+    data: dict[str, object] = json.loads(capsys.readouterr().out)
+    return data
 
 
 def test_invalid_manifest_is_reported_and_search_works(
@@ -114,7 +114,7 @@ def test_invalid_manifest_is_reported_and_search_works(
     assert run_json(repo, "index", "status", capsys=capsys)["invalid_manifests"] == [message]
     findings = run_json(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(findings, list)
-    [finding] = [one for one in findings if message in one["message"]]
+    [finding] = [item for item in findings if message in item["message"]]
     assert (finding["severity"], finding["area"]) == ("warning", "repository")
     assert "[taxonomy.language]" in finding["fix"]
 
@@ -134,9 +134,9 @@ def test_doctor_reports_values_that_cannot_be_listed(
         **{name: text + "# C\n" for name, text in many.items()},
     )
     run_json(repo, "index", "rebuild", capsys=capsys)
-    found = run_json(repo, "doctor", capsys=capsys)["findings"]
-    assert isinstance(found, list)
-    notes = [one["message"] for one in found if one["area"] == "index"]
+    findings = run_json(repo, "doctor", capsys=capsys)["findings"]
+    assert isinstance(findings, list)
+    notes = [item["message"] for item in findings if item["area"] == "index"]
     assert notes[0].startswith(
         "2 values of k0 can be searched for but not listed: longer than 128 characters"
     )

@@ -13,7 +13,7 @@ from docyard.commands.doctor import check_all
 from docyard.sync import Synchronizer
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.web.proposals.pages import Pages, text_of
+from tests.docyard.web.proposals.pages import Pages, extract_text
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from tools.registry import Toolbox
@@ -46,7 +46,7 @@ def proposal(scene: Scene) -> Proposal:
 
 
 def findings(folder: Path) -> str:
-    return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check_all(folder, None))
+    return "\n".join(f"{item.severity} | {item.message} | {item.fix}" for item in check_all(folder, None))
 
 
 def test_view_proposal_shows_unreviewed_changes_and_refresh(scene: Scene, proposal: Proposal) -> None:
@@ -75,7 +75,7 @@ def test_proposals_show_prints_unreviewed_changes(
     assert f"next: docyard proposals refresh {proposal.id}" in shown
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert [one["path"] for one in data["unreviewed"]["documents"]] == ["specs/guide.md"]
+    assert [document["path"] for document in data["unreviewed"]["documents"]] == ["specs/guide.md"]
     assert main(["proposals", "refresh", proposal.id, "-C", str(scene.repo.path)]) == 0
     capsys.readouterr()
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
@@ -83,17 +83,17 @@ def test_proposals_show_prints_unreviewed_changes(
 
 
 def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Proposal) -> None:
-    page = text_of(Pages(scene).show(proposal))
+    page = extract_text(Pages(scene).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
     refused = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
-    assert "no reviewer of the proposal has seen" in text_of(refused)
+    assert "no reviewer of the proposal has seen" in extract_text(refused)
 
 
 def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:
-    found = findings(scene.repo.path)
-    assert "approvals of 1 proposal are void, because a merge has protected changes" in found
-    assert f"docyard proposals refresh {proposal.id}" in found
+    messages = findings(scene.repo.path)
+    assert "approvals of 1 proposal are void, because a merge has protected changes" in messages
+    assert f"docyard proposals refresh {proposal.id}" in messages
     scene.proposal_actions.refresh(proposal.id, AGENT)
     assert "are void" not in findings(scene.repo.path)
 

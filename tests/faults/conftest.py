@@ -18,11 +18,11 @@ _REPORTED = "faults"
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """Yield the fork server with the shim loaded; skip the test if it is unavailable, but never in CI."""
+    """Yield the fork server with the shim loaded; skip the test if it is unavailable, except in CI."""
     reason = shim.unavailable_reason()
     if reason is not None:
         if os.environ.get("CI"):
-            pytest.fail(f"in CI the faults must be tried: {reason}")
+            pytest.fail(f"in CI the fault tests must run: {reason}")
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("faults")
     started = ForkServer(shim.compile_shim(folder), folder)
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """Yield a folder in memory if possible: nothing is really synced, so a disk only takes longer."""
+    """Yield a folder in memory if possible. Syncs are simulated, so a disk would only take longer."""
     shared = Path("/dev/shm")
     folder = shared if os.access(shared, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="docyard-faults-", dir=folder) as made:
@@ -50,7 +50,7 @@ def scenes(server: ForkServer, memory: Path) -> dict[str, Scene]:
 
 @pytest.fixture
 def place(memory: Path) -> Iterator[Path]:
-    """Yield the path to which each copy of a repository is written, one after the other."""
+    """Yield the path of the present copy of a repository."""
     with tempfile.TemporaryDirectory(dir=memory) as made:
         yield Path(made) / "repo"
 

@@ -12,7 +12,7 @@ from tests import repositories
 from tests.faults.support.event_actions import COMMENT_TEXT, ID
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
@@ -46,7 +46,7 @@ def check(repo: Repo) -> bool:
     """Check that all events or none are written and the repository is clean; return True if written."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
-    check_nothing_left(repo.path / ".git")
+    check_no_leftovers(repo.path / ".git")
     events = EventLog(GitReader(repo.path)).read().events_of(ID)
     assert events.unreadable == 0
     kinds = [type(event.body) for event in events.events]
@@ -91,6 +91,6 @@ def test_events_are_all_or_none_after_each_fault(
             assert (again["committed"], again["repeated"]) == (not events, events)
             assert check(repo)
             assert repo.git("rev-parse", BRANCH).strip() == again["commit"]
-        except AssertionError as found:
-            wrong.append(f"{calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"{fault}, {build.__name__}", len(points), wrong)

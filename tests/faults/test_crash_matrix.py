@@ -31,14 +31,14 @@ def test_repository_is_wholly_old_or_new_after_each_fault(
     step: int,
 ) -> None:
     matrix = Matrix(server, scenes[kind], place, fault, durable=durable)
-    # A sample of the kills is finer than that of the rest.
+    # Kills have a finer sample than other faults.
     points = matrix.points(step if step == 1 or (fault == "kill" and durable) else 4 * step)
     count, wrong = 0, []
     for point in points:
         try:
-            repo, ended = matrix.strike(point)
+            repo, ended = matrix.inject(point)
             count += matrix.failed_call is not None
-            matrix.settle(repo, ended, refused(ended, matrix.error))
+            matrix.recover_and_retry(repo, ended, refused(ended, matrix.error))
         except AssertionError as error:
             wrong.append(f"{matrix.failed_call}\n    {error}")
     report_points(report_line, f"{fault}, {kind}, fsync {'on' if durable else 'off'}", count, wrong)
@@ -53,14 +53,14 @@ def test_next_write_recovers_from_a_kill(
     """Test both a retry and another write."""
     scene = scenes[kind]
     matrix = Matrix(server, scene, place, "kill")
-    points = matrix.while_locked()[::step]
+    points = matrix.locked_points()[::step]
     wrong = []
     for point in points:
         try:
-            repo, _ = matrix.strike(point)
+            repo, _ = matrix.inject(point)
             matrix.retry(repo, committed=repo.head() != scene.base)
             assert scene.check(repo), "a retry did not commit"
-            repo, _ = matrix.strike(point)
+            repo, _ = matrix.inject(point)
             committed = repo.head() != scene.base
             assert server.run("write", repo.path, batch="another").committed
             scene.check_environment(repo)
@@ -88,18 +88,18 @@ def test_interrupted_recovery_is_completed_by_the_next(
     matrix = Matrix(server, scenes[kind], place, "kill")
     kind_of_fault, error = FAULTS[fault]
     tried, wrong = 0, []
-    locked = matrix.while_locked()
+    locked = matrix.locked_points()
     for point in locked[2 :: min(every, max(1, len(locked) // 2))]:
-        repo, _ = matrix.strike(point)
+        repo, _ = matrix.inject(point)
         calls = server.run("recover", repo.path).calls
         for number in range(1, len(calls) + 1, step):
             tried += 1
             try:
-                repo, ended = matrix.strike(point)
+                repo, ended = matrix.inject(point)
                 broken = server.run("recover", repo.path, point=number, fault=kind_of_fault, error=error)
                 # The number of calls depends on the commit's id, so the last call may be missing.
                 assert broken.killed == (kind_of_fault is Fault.KILL) or len(broken.calls) < number
-                matrix.settle(repo, ended, refused(broken, error))
-            except AssertionError as found:
-                wrong.append(f"{matrix.failed_call}\n  recovery {calls[number - 1]}\n    {found}")
+                matrix.recover_and_retry(repo, ended, refused(broken, error))
+            except AssertionError as failure:
+                wrong.append(f"{matrix.failed_call}\n  recovery {calls[number - 1]}\n    {failure}")
     report_points(report_line, f"kill, then {fault} in the recovery, {kind}", tried, wrong)

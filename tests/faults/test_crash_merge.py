@@ -14,7 +14,7 @@ from tests import repositories
 from tests.faults.support.forkserver import Ended, ForkServer
 from tests.faults.support.matrix import FAULTS, KINDS, ReportLine, report_points, steps
 from tests.faults.support.merge_actions import diverge
-from tests.faults.support.scene import check_nothing_left, committed_files, work_files
+from tests.faults.support.scene import check_no_leftovers, committed_files, work_files
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
@@ -24,7 +24,7 @@ STATUS = " M person.md\n?? notes.txt\n"
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """A repository that is copied for each point: its tip, the merged commit, and the merge's tree."""
+    """A repository to copy for each point: its tip, the merged commit, and the tree of the merge."""
 
     template: Path
     bare: bool
@@ -40,7 +40,7 @@ class Diverged:
         return Repo(to)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> Ended:
-        """Merge in a child, perhaps with a fault."""
+        """Merge in a child, with the given fault, if any."""
         return server.run("merge", repo.path, theirs=self.theirs, durable=True, **fault)
 
     def check(self, repo: Repo) -> bool:
@@ -51,7 +51,7 @@ class Diverged:
             assert parents == [self.base, self.theirs]
             assert tree == self.tree or not self.tree
         assert repo.fsck() == ""
-        check_nothing_left(repo.path if self.bare else repo.path / ".git")
+        check_no_leftovers(repo.path if self.bare else repo.path / ".git")
         if not self.bare:
             own = {path: text.encode() for path, text in OWN.items()}
             assert work_files(repo) == {**committed_files(repo), **own}
@@ -93,7 +93,7 @@ def test_merge_is_complete_or_absent_after_each_fault(
     scene = diverged[kind]
     kind_of_fault, error = FAULTS[fault]
     calls = scene.merge(server, scene.copy(place)).calls
-    # The commit's id decides whether its folder is new, so the last points may be past the end.
+    # A commit id may need a new folder for its object, so the last points may be past the end.
     last = len(calls) - 4
     points = [*range(1, last, step if fault == "kill" else 3 * step), last]
     wrong = []
@@ -107,6 +107,6 @@ def test_merge_is_complete_or_absent_after_each_fault(
             assert ended.killed or committed == ended.committed, f"the answer was {dict(ended.answer)}"
             assert scene.merge(server, repo).committed != committed
             assert scene.check(repo), "a retry did not merge"
-        except AssertionError as found:
-            wrong.append(f"{calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a merge, {fault}, {kind}", len(points), wrong)

@@ -1,4 +1,4 @@
-"""A process is killed or refused at each state-changing call of an act on a proposal."""
+"""A process is killed or refused at each state-changing call of an action on a proposal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
 from tests.faults.support.proposal_actions import ACTS, ID, KEY, prepare
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id
@@ -31,19 +31,19 @@ def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
     """Return the state of the proposal, and check that the repository is sound and clean."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
-    check_nothing_left(repo.path / ".git")
+    check_no_leftovers(repo.path / ".git")
     id = derive_id(KEY) if act in ("open", "propose") else ID
     proposals = {
-        one.id: one for one in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
+        item.id: item for item in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
     }
-    found = proposals.get(id)
-    if found is None:
+    proposal = proposals.get(id)
+    if proposal is None:
         return ProposalSnapshot(_at(repo, "main"), ("", ""), ())
-    assert found.unreadable == 0
-    assert found.tip is not None
+    assert proposal.unreadable == 0
+    assert proposal.tip is not None
     event_kinds = EventLog(GitReader(repo.path)).read().events_of(id).events
     kinds = tuple(sorted(event.body.kind for event in event_kinds))
-    return ProposalSnapshot(_at(repo, "main"), _at(repo, found.tip), kinds)
+    return ProposalSnapshot(_at(repo, "main"), _at(repo, proposal.tip), kinds)
 
 
 def _at(repo: Repo, name: str) -> tuple[str, str]:
@@ -53,7 +53,7 @@ def _at(repo: Repo, name: str) -> tuple[str, str]:
 def check_retries(
     server: ForkServer, memory: Path, place: Path, report_line: ReportLine, act: str, fault: str, step: int
 ) -> None:
-    """Inject one kind of fault at every `step`-th call of an act, each in a fresh repository."""
+    """Inject a fault at every `step`-th call of an action, each in a fresh repository."""
     kind, error = FAULTS[fault]
     template = memory / f"proposing-{act}"
     if not template.exists():
@@ -81,10 +81,12 @@ def check_retries(
         try:
             ended = run(repo, point=point, fault=kind, error=error)
             server.run("recover", repo.path)
-            found = read_snapshot(repo, act)
-            assert found.main in (before.main, after.main)
-            assert found.event_kinds in (before.event_kinds, after.event_kinds)
-            assert found == after or not ended.committed, f"answered as committed, but the state is {found}"
+            snapshot = read_snapshot(repo, act)
+            assert snapshot.main in (before.main, after.main)
+            assert snapshot.event_kinds in (before.event_kinds, after.event_kinds)
+            assert snapshot == after or not ended.committed, (
+                f"the response reports a commit, but the state is {snapshot}"
+            )
             again = run(repo)
             assert again.committed, dict(again.answer)
             assert read_snapshot(repo, act) == after

@@ -1,4 +1,4 @@
-"""Kills in repositories of other shapes, with other places of locks and work tree."""
+"""Kills in repositories of different shapes, with different paths of locks and work tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import repositories
 from tests.faults.support.actions import CREATED, FILES
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import ReportLine, report_points, steps
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
@@ -34,7 +34,7 @@ class Shape:
         """Check that the repository is sound and clean; return True if the batch is committed."""
         assert self.repo.fsck() == ""
         assert self.repo.git("status", "--porcelain", "--untracked-files=all") == ""
-        check_nothing_left(self.git_dir)
+        check_no_leftovers(self.git_dir)
         tip = self.tip()
         if tip == base:
             return False
@@ -84,7 +84,7 @@ def test_repository_of_any_shape_is_old_or_new_after_a_kill(
         if place.exists():
             shutil.rmtree(place)
         shape = build(place)
-        # An unborn branch is the one that HEAD names.
+        # HEAD names the unborn branch.
         named = shape.branch if shape.tip() else None
         return shape, {"root": place, "durable": True, "branch": named, "base": shape.tip() or None}
 

@@ -1,4 +1,4 @@
-"""A synchronization with a fault at each state-changing call, here or in the remote's folder."""
+"""A synchronization with a fault at each state-changing call, in the repository or in the remote's folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
-from tests.faults.support.scene import check_nothing_left, committed_files, work_files
+from tests.faults.support.scene import check_no_leftovers, committed_files, work_files
 from tests.faults.support.shim import Fault
 from tests.faults.support.sync_actions import BRANCHES, ID, make_diverged_clones
 from tests.repositories import Repo
@@ -30,7 +30,7 @@ def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
     """Check that both repositories have all commits of either, none twice, and are clean."""
     here, there = Repo(folder / "here"), Repo(folder / "there.git")
     check_sound(folder)
-    check_nothing_left(here.path / ".git")
+    check_no_leftovers(here.path / ".git")
     assert not (here.path / ".git/docyard/sync.moving").exists()
     assert here.git("for-each-ref", "refs/docyard") == ""
     for branch, had in tips.items():
@@ -75,12 +75,12 @@ def test_sync_completes_after_a_fault_at_each_call(
             check_sound(place)
             again = server.run("sync", here, root=place)
             for lock in (place / "there.git" / "refs" / "heads").rglob("*.lock"):
-                # The remote's own locks are foreign: they are reported, and a person removes them.
+                # The remote's own locks are foreign: they are reported, and the user removes them.
                 assert lock.name in str(again.answer["errors"])
                 lock.unlink()
                 again = server.run("sync", here, root=place)
             assert again.committed, dict(again.answer)
             check_level(place, tips)
-        except AssertionError as found:
-            wrong.append(f"{whole.calls[point - 1]}\n    {found}")
+        except AssertionError as failure:
+            wrong.append(f"{whole.calls[point - 1]}\n    {failure}")
     report_points(report_line, f"a synchronisation, {fault}", len(points), wrong)

@@ -15,7 +15,7 @@ from tests.repositories import Repo
 
 
 def repository(folder: Path, files: int, *, bare: bool) -> Repo:
-    """Make a repository of `files` more files, 50 in a folder."""
+    """Make a repository with `files` additional files, 50 in a folder."""
     more = {f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)}
     source = repositories.normal(folder / "source", {**FILES, **more})
     if not bare:

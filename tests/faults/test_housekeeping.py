@@ -20,7 +20,7 @@ from tests.faults.support.actions import FILES
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import ReportLine, report_points, steps
 from tests.faults.support.merge_actions import diverge
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo
 
 
@@ -70,7 +70,7 @@ def prune(repo: Repo) -> None:
 
 
 def gc(repo: Repo) -> None:
-    """Run `git gc` as a person does; it ends early if it cannot lock a ref."""
+    """Run `git gc` as a user does; it exits early if it cannot lock a ref."""
     repo.git("gc", "--quiet", "--prune=now", check=False)
 
 
@@ -82,7 +82,7 @@ class Template:
         self._place = act.make(folder).relative_to(folder)
 
     def copy(self, to: Path) -> Repo:
-        """Make a fresh repository at the place of the one before."""
+        """Replace the repository of the last point with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
         shutil.copytree(self._folder, to)
@@ -109,7 +109,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
     whole = server.run(act.action, repo.path, root=repo.path, **act.options)
     assert whole.committed, dict(whole.answer)
     points, wrong = [*range(1, len(whole.calls) + 1, step)], []
-    # Right before the branch moves is the step that decides.
+    # The step immediately before the branch moves is decisive.
     points += [call.number for call in whole.calls if call.name == "rename" and "/refs/heads/" in call.second]
     for point in sorted({*points}):
         repo = template.copy(place)
@@ -126,7 +126,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
             assert repo.fsck() == ""
             gc(repo)
             assert repo.fsck() == ""
-            check_nothing_left(Path(repo.git("rev-parse", "--absolute-git-dir").strip()))
+            check_no_leftovers(Path(repo.git("rev-parse", "--absolute-git-dir").strip()))
         except AssertionError as error:
             wrong.append(f"{whole.calls[point - 1]}\n    {str(error)[:300]}")
     report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), wrong)
@@ -136,7 +136,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
 def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
     server: ForkServer, tmp_path: Path, place: Path, report_line: ReportLine, step: int
 ) -> None:
-    """The merge is whole or refused; the branch never names a pruned object."""
+    """The merge is complete or refused; the branch never names a pruned object."""
     source = repositories.normal(tmp_path / "template", {})
     theirs = diverge(source)
 
@@ -166,7 +166,7 @@ def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
             )
             committed += ended.committed
             assert repo.fsck() == ""
-            check_nothing_left(repo.path / ".git")
+            check_no_leftovers(repo.path / ".git")
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {str(error)[:300]}")
     report_points(report_line, "the merged branch is deleted between two steps", len(points), wrong)
@@ -181,7 +181,7 @@ def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path
     ended = server.run("sync", repo.path)
     assert ended.committed, dict(ended.answer)
     assert list((git_dir / "objects" / "pack").glob("*.keep"))
-    # As a gc does that had read the refs before: it removes newer objects, except packs with a keep file.
+    # A gc that has read the refs earlier removes newer objects, except packs with a keep file.
     for path in (git_dir / "objects").rglob("*"):
         if path.is_file() and path not in before and not path.with_suffix(".keep").exists():
             path.unlink()
@@ -189,7 +189,7 @@ def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path
 
 
 def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_path: Path) -> None:
-    """A real `git gc --prune=now` that has begun to remove objects when the publication begins."""
+    """Run a real `git gc --prune=now` that removes objects when the publication begins."""
     repo = repositories.normal(tmp_path / "repo", FILES)
     folders = [repo.path / ".git" / "objects" / f"{number:02x}" for number in range(256)]
     for number, folder in enumerate(folders):

@@ -25,13 +25,13 @@ def test_power_loss_at_any_call_leaves_no_torn_state(
     kind: str,
     step: int,
 ) -> None:
-    """Lose power after a kill or a refused call at each point, and again after recovery."""
+    """Simulate power loss after a kill or a refused call at each point, and again after recovery."""
     scene = scenes[kind]
     matrix = Matrix(server, scene, place, fault)
     points, wrong = matrix.points(step), []
     for point in points:
         try:
-            repo, ended = matrix.strike(point)
+            repo, ended = matrix.inject(point)
             lose_power(repo.path, ended.calls)
             recovered = server.run("recover", repo.path)
             lose_power(repo.path, recovered.calls)
@@ -55,7 +55,7 @@ def test_acknowledged_commit_survives_power_loss(
     assert ended.committed
     lose_power(repo.path, ended.calls)
     assert scenes[kind].check(repo, logged=False), "the commit is lost"
-    # The rename of the ref is on the disk too: its folder was synced after it.
+    # The rename of the ref is also on the disk, because its folder was synced later.
     moved = max(
         call.number for call in ended.calls if call.name == "rename" and call.second.endswith("/main")
     )

@@ -1,4 +1,4 @@
-"""Locks of another program: Docyard waits for them, names them, and never removes them."""
+"""Locks of a different program: Docyard waits for them, reports them, and never removes them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def write(repo: Repo) -> None:
     )
 
 
-def plant(repo: Repo, lock: str, kind: str) -> Path:
-    """Make a foreign lock in `.git`: an empty file, a file with text, a symlink, or one next to ours."""
+def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
+    """Make a foreign lock in `.git`: an empty file, a file with text, a symlink, or a lock next to ours."""
     path = repo.path / ".git" / lock
     if kind == "empty":
         path.touch()
@@ -36,7 +36,7 @@ def plant(repo: Repo, lock: str, kind: str) -> Path:
     elif kind == "symbolic link":
         path.symlink_to("nowhere")
     else:
-        # A folder of ours whose claim has the same bytes but is another file.
+        # A folder of ours whose claim has the same bytes but is a different file.
         folder = repo.path / ".git/docyard/pending/0123456789abcdef"
         folder.mkdir(parents=True)
         (folder / "claim").touch()
@@ -55,12 +55,12 @@ def test_foreign_lock_is_named_and_not_removed(
         monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
     repo = repositories.normal(tmp_path)
     base = repo.head()
-    path = plant(repo, lock, kind)
+    path = create_foreign_lock(repo, lock, kind)
     before = path.lstat()
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(WorkspaceError) as caught:
         write(repo)
-    waited = time.monotonic() - begun
+    waited = time.monotonic() - start
     assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
     assert f".git/{lock}" in caught.value.message
     assert waited >= (2 if is_full_wait else 0.1)
@@ -83,7 +83,7 @@ def test_lock_released_in_time_only_delays_the_write(
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 60.0)
     repo = repositories.normal(tmp_path)
-    path = plant(repo, lock, "empty")
+    path = create_foreign_lock(repo, lock, "empty")
     other = threading.Timer(0.3, path.unlink)
     other.start()
     write(repo)

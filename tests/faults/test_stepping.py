@@ -1,4 +1,4 @@
-"""A publication stopped between every two of its calls, while a person uses Git."""
+"""A publication that stops before each of its calls while a user runs Git."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import repositories
 from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
 from tests.faults.support.forkserver import Ended, ForkServer
 from tests.faults.support.matrix import ReportLine, report_points, steps
-from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Call
 from tests.repositories import Repo
 
@@ -58,7 +58,7 @@ def edit_our_file(repo: Repo) -> None:
 
 
 def write_stopped(server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]) -> Ended | None:
-    """Run a write that stops while a person acts; return None if it ended before that point."""
+    """Run a write that stops at a point while a user acts; return None if it ended earlier."""
     reached = []
 
     def act() -> None:
@@ -91,10 +91,10 @@ def check(repo: Repo, ended: Ended, base: str) -> int:
     Returns the number of the person's commits.
     """
     assert repo.fsck() == ""
-    check_nothing_left(repo.path / ".git")
-    found = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
-    persons = [line.split()[0] for line in found if line.endswith(" Person")]
-    ours = [line.split()[0] for line in found if not line.endswith(" Person")]
+    check_no_leftovers(repo.path / ".git")
+    lines = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
+    persons = [line.split()[0] for line in lines if line.endswith(" Person")]
+    ours = [line.split()[0] for line in lines if not line.endswith(" Person")]
     assert ours == ([ended.answer["commit"]] if ended.committed else [])
     assert all(changed_paths(repo, commit) == {"README.md"} for commit in persons)
     for commit in ours:
@@ -109,15 +109,15 @@ def changed_paths(repo: Repo, commit: str) -> set[str]:
 
 
 def check_line(repo: Repo, path: str) -> None:
-    """Check that the person's line is in the work tree's file or the stash once, as the status shows."""
+    """Check that the user's line is once in the file or the stash, and that the status agrees."""
     stashed = repo.git("stash", "list").count("\n")
     assert stashed <= 1
     shown = repo.git("show", "stash@{0}:" + path) if stashed else (repo.path / path).read_text()
-    assert shown.count(LINE) == 1, f"the person's line is there {shown.count(LINE)} times"
+    assert shown.count(LINE) == 1, f"the user's line occurs {shown.count(LINE)} times"
     committed = repo.git("show", f"HEAD:{path}").count(LINE)
     assert committed <= 1
-    found = repo.status()
-    assert found in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
+    status = repo.status()
+    assert status in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
 
 
 @steps(40)
@@ -150,7 +150,7 @@ def test_git_commands_between_two_steps_lose_nothing(
         except AssertionError as error:
             wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
     report_points(report_line, f"a person's {action.__name__} between two steps", len(points), wrong)
-    # Before the locks are acquired, the person's commit comes first; while they are held, it is refused.
+    # Before the locks are acquired, the user's commit is first; afterwards it is refused.
     assert set(persons) == ({0, 1} if action is commit_an_edit else {0})
 
 
@@ -158,7 +158,7 @@ def test_git_commands_between_two_steps_lose_nothing(
 def test_edit_of_a_batch_file_between_two_steps_is_preserved(
     server: ForkServer, template: Path, place: Path, report_line: ReportLine, step: int
 ) -> None:
-    """The person's line stays, and the batch is refused or comes before it."""
+    """The user's line is preserved, and the batch is refused or committed before it."""
     base = Repo(template).head()
     calls: list[Call] = server.run("write", fresh(template, place).path).calls
     answers, wrong, points = [], [], range(1, len(calls) + 1, step)

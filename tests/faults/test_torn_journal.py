@@ -1,4 +1,4 @@
-"""The journal truncated at every byte, as a power loss may leave it before the first lock."""
+"""The journal truncated at every byte, as after a power loss before the first lock."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def test_torn_journal_is_cleaned_up_and_next_write_commits(
     report_line: ReportLine,
     step: int,
 ) -> None:
-    found = lengths(crashed, step)
-    for length in found:
+    result = lengths(crashed, step)
+    for length in result:
         copy_with_torn_journal(crashed, place, length)
         server.run("recover", place)
         assert not scenes["checked-out"].check(Repo(place)), f"{length} bytes"
         if length % 8 == 0:
             assert server.run("write", place).committed, f"{length} bytes"
             assert scenes["checked-out"].check(Repo(place)), f"{length} bytes"
-    report_line(f"the journal cut off: {len(found)} lengths")
+    report_line(f"the truncated journal: {len(result)} lengths")
 
 
 @pytest.mark.promise

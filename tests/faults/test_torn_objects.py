@@ -1,4 +1,4 @@
-"""Objects and refs as a power loss leaves them: empty, truncated, or full of zeros."""
+"""Objects and refs after a power loss: empty, truncated, or full of zeros."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def normal(path: Path) -> Repo:
     repo = repositories.unborn(path)
     repo.write(FILES)
     repo.git("add", "-A")
-    who = repositories.signature()
-    commit = GitStore(path).put_commit(repo.git("write-tree").strip(), (), who, who, "First")
+    signature = repositories.signature()
+    commit = GitStore(path).put_commit(repo.git("write-tree").strip(), (), signature, signature, "First")
     repo.git("update-ref", "refs/heads/main", commit)
     return repo
 
@@ -50,8 +50,8 @@ def publish_changes(path: Path, base: str) -> tuple[str, str]:
         return error.code, f"{error.message} {error.fix}"
 
 
-def in_time(repo: Repo, base: str) -> tuple[str, str]:
-    """Publish in a process of its own, since libgit2 never returns from some damaged objects."""
+def publish_in_process(repo: Repo, base: str) -> tuple[str, str]:
+    """Publish in a separate process, since libgit2 never returns from some damaged objects."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply_async(publish_changes, (repo.path, base)).get(timeout=60)
 
@@ -67,10 +67,10 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
     other = normal(tmp_path / "other")
     before = objects(other)
     publish_changes(other.path, other.head())
-    made = {path: data for path, data in objects(other).items() if path not in before}
-    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in made]
+    new_objects = {path: data for path, data in objects(other).items() if path not in before}
+    kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in new_objects]
     assert sorted(kinds) == ["blob", "commit", "tree", "tree"]
-    return made
+    return new_objects
 
 
 @pytest.mark.promise
@@ -89,7 +89,7 @@ def test_damaged_object_is_replaced_by_the_next_commit(
         planted.parent.mkdir(exist_ok=True)
         planted.write_bytes(DAMAGES[damage](expected[path]))
         planted.chmod(0o444)
-    result, commit = in_time(repo, repo.head())
+    result, commit = publish_in_process(repo, repo.head())
     assert (result, commit) == ("committed", repo.head())
     assert repo.fsck() == ""
     assert repo.status() == ""
@@ -105,7 +105,7 @@ def test_damaged_object_of_served_commit_raises_damaged_repo(repo: Repo, damage:
     torn.chmod(0o644)
     torn.write_bytes(DAMAGES[damage](torn.read_bytes()))
     before = objects(repo)
-    assert in_time(repo, repo.head())[0] == "DAMAGED_REPO"
+    assert publish_in_process(repo, repo.head())[0] == "DAMAGED_REPO"
     assert objects(repo) == before
     assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
 
@@ -117,7 +117,7 @@ def test_damaged_ref_refuses_writes_and_is_unchanged(repo: Repo, damage: str) ->
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     ref.write_bytes(DAMAGES[damage](ref.read_bytes()))
     before = ref.read_bytes()
-    code, message = in_time(repo, base)
+    code, message = publish_in_process(repo, base)
     assert code != "committed"
     assert str(repo.path) not in message
     assert ref.read_bytes() == before

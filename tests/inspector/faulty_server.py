@@ -1,4 +1,4 @@
-"""A server whose one tool has a schema that the inspector warns of: `python faulty_server.py`."""
+"""A server with one tool, whose schema causes a warning of the inspector: `python faulty_server.py`."""
 
 from __future__ import annotations
 

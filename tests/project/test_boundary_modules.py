@@ -15,7 +15,7 @@ from tests.loops import loop_over
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# An outside library, and the only modules that may use it; a folder allows all of its modules.
+# The modules that may use each outside library; a folder allows all of its modules.
 BOUNDARY_MODULES = {
     "pygit2": ("workspace/git/",),
     "markdown_it": ("workspace/markdown/",),
@@ -67,7 +67,7 @@ SUSPECT = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
 
 def read_modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the modules that may use an outside library; parsing all of them would be slow."""
+    """Yield the modules that may use an outside library, because a parse of all modules would be slow."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def find_used_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
-    """Return `a.b.c` with the imported name of `a`; None for another expression."""
+    """Return `a.b.c` with the imported name of `a`; None for any other expression."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
@@ -111,14 +111,14 @@ def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
 
 
 def find_violations(module: str, tree: ast.Module) -> list[str]:
-    found = set()
+    violations = set()
     for name, line in find_used_names(tree):
         for outside, allowed in OUTSIDE.get(name.partition(".")[0], {}).items():
             if f"{name}.".startswith(f"{outside}.") and not module.startswith(allowed):
-                found.add(
+                violations.add(
                     f"{module}:{line} uses {outside}; its boundary modules: {', '.join(allowed) or 'none'}"
                 )
-    return sorted(found)
+    return sorted(violations)
 
 
 def test_imports_use_boundary_modules_and_full_names() -> None:

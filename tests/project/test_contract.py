@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = {"contract_search.md": 166, "contract_proposals.md": 98, "contract_page.md": 81}
 
-_ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<shown>[^|]+) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<test_column>[^|]+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
@@ -22,26 +22,29 @@ class Row(NamedTuple):
 
     number: int
     sentence: str
-    shown: str
+    test_column: str
 
     @property
     def tests(self) -> list[tuple[str, str]]:
-        return _TEST.findall(self.shown)
+        return _TEST.findall(self.test_column)
 
 
 every_table = pytest.mark.parametrize("table", SENTENCES)
 
 
-def text_of(table: str) -> str:
+def read_table(table: str) -> str:
     return (ROOT / "tests" / "cases" / table).read_text(encoding="utf-8")
 
 
-def rows_of(table: str) -> list[Row]:
-    return [Row(int(row["number"]), row["sentence"], row["shown"]) for row in _ROW.finditer(text_of(table))]
+def read_rows(table: str) -> list[Row]:
+    return [
+        Row(int(row["number"]), row["sentence"], row["test_column"])
+        for row in _ROW.finditer(read_table(table))
+    ]
 
 
 @cache
-def names_in(file: str) -> frozenset[str]:
+def read_test_names(file: str) -> frozenset[str]:
     """Return the names of the tests in a file."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
@@ -50,22 +53,24 @@ def names_in(file: str) -> frozenset[str]:
 
 @every_table
 def test_sentences_of_contracts_are_counted(table: str) -> None:
-    assert [row.number for row in rows_of(table)] == [*range(1, SENTENCES[table] + 1)]
-    lines = [line for line in text_of(table).splitlines() if re.match(r"\| *\d", line)]
+    assert [row.number for row in read_rows(table)] == [*range(1, SENTENCES[table] + 1)]
+    lines = [line for line in read_table(table).splitlines() if re.match(r"\| *\d", line)]
     assert len(lines) == SENTENCES[table]
 
 
 @every_table
 def test_every_sentence_has_a_test(table: str) -> None:
-    for row in rows_of(table):
+    for row in read_rows(table):
         assert row.tests
-        assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.shown
+        assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.test_column
 
 
 @every_table
 def test_every_named_test_exists(table: str) -> None:
-    named = sorted({test for row in rows_of(table) for test in row.tests})
+    named = sorted({test for row in read_rows(table) for test in row.tests})
     missing = [
-        f"{file}::{name}" for file, name in named if not (ROOT / file).exists() or name not in names_in(file)
+        f"{file}::{name}"
+        for file, name in named
+        if not (ROOT / file).exists() or name not in read_test_names(file)
     ]
     assert missing == []

@@ -23,7 +23,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "doc
 pytestmark = pytest.mark.docs
 
 
-def blocks(page: str, language: str) -> list[str]:
+def find_code_blocks(page: str, language: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
@@ -72,19 +72,19 @@ def test_each_promise_of_reliability_names_an_existing_test() -> None:
 
 
 def test_settings_in_the_configuration_page_are_the_defaults() -> None:
-    [text] = blocks("docs/configuration.md", "toml")
+    [text] = find_code_blocks("docs/configuration.md", "toml")
     settings = tomllib.loads(text)
-    shown = WorkspaceConfig.model_validate(settings)
-    assert shown == WorkspaceConfig()
+    documented = WorkspaceConfig.model_validate(settings)
+    assert documented == WorkspaceConfig()
     fields = WorkspaceConfig.model_fields.items()
-    assert "\n# [forge] " in text  # which is disabled unless the table exists
+    assert "\n# [forge] " in text  # disabled unless the table exists
     assert settings.keys() | {"forge"} == {setting.alias or name for name, setting in fields}
 
 
 def test_example_of_a_manifest_is_valid() -> None:
-    settings, manifest = blocks("docs/taxonomy.md", "toml")
+    settings, manifest = find_code_blocks("docs/taxonomy.md", "toml")
     config = WorkspaceConfig.read(settings.encode())
-    [front_matter] = blocks("docs/taxonomy.md", "markdown")
+    [front_matter] = find_code_blocks("docs/taxonomy.md", "markdown")
     own = read(front_matter.strip("-\n"))
     taxonomy = Taxonomy(
         config.taxonomy_keys,
@@ -108,12 +108,12 @@ def test_example_of_a_manifest_is_valid() -> None:
 PACKAGES = ["workspace", "index", "tools", "docyard"]
 
 
-def rows_of(package: str) -> list[tuple[str, int]]:
+def read_rows(package: str) -> list[tuple[str, int]]:
     """Return the folder or module, and the layer, of each row in a package's table."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    [part] = re.findall(rf"^## `{package}/`[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    rows = re.findall(r"^\| (\d+) \| `([\w/.]+)` \| \S[^|]* \|$", part, re.MULTILINE)
-    return [(f"{package}/{name}".rstrip("/"), int(floor)) for floor, name in rows]
+    [table] = re.findall(rf"^## `{package}/`[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| (\d+) \| `([\w/.]+)` \| \S[^|]* \|$", table, re.MULTILINE)
+    return [(f"{package}/{name}".rstrip("/"), int(layer)) for layer, name in rows]
 
 
 @loop_over("package", PACKAGES)
@@ -121,7 +121,7 @@ def test_architecture_has_one_row_for_each_folder_and_module(package: str) -> No
     top = ROOT / package
     modules = {path.relative_to(ROOT).as_posix() for path in top.glob("*.py") if path.name != "__init__.py"}
     folders = {path.parent.relative_to(ROOT).as_posix() for path in top.rglob("*/__init__.py")}
-    assert sorted(name for name, _ in rows_of(package)) == sorted((modules | folders) - {package})
+    assert sorted(name for name, _ in read_rows(package)) == sorted((modules | folders) - {package})
 
 
 @loop_over("package", PACKAGES)
@@ -129,11 +129,11 @@ def test_layers_of_the_architecture_match_the_contracts(package: str) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     [layers] = [contract["layers"] for contract in contracts if contract.get("containers") == [package]]
-    floors = {
-        name.strip(): len(layers) - place for place, row in enumerate(layers) for name in row.split("|")
+    layer_numbers = {
+        name.strip(): len(layers) - position for position, row in enumerate(layers) for name in row.split("|")
     }
-    for name, floor in rows_of(package):
-        assert floor == floors[name.split("/")[1].removesuffix(".py")], name
+    for name, layer in read_rows(package):
+        assert layer == layer_numbers[name.split("/")[1].removesuffix(".py")], name
 
 
 def test_modules_and_functions_named_in_the_architecture_exist() -> None:
@@ -158,7 +158,10 @@ def test_built_in_types_are_listed_with_their_sections() -> None:
 
 
 def test_example_of_a_type_is_valid() -> None:
-    toml, markdown = blocks("docs/templates.md", "toml")[0], blocks("docs/templates.md", "markdown")[0]
+    toml, markdown = (
+        find_code_blocks("docs/templates.md", "toml")[0],
+        find_code_blocks("docs/templates.md", "markdown")[0],
+    )
     kind = parse_type("incident_review", toml.encode(), markdown.encode())
     assert [section.title for section in kind.sections if section.guidance] == ["Timeline", "What changes"]
 

@@ -1,4 +1,4 @@
-"""Code that tests and benchmarks run in other processes imports names that exist."""
+"""Imports in code strings of tests and benchmarks refer to existing names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORT = re.compile(
 )
 
 
-def _has(module: str, name: str) -> bool:
+def _has_name(module: str, name: str) -> bool:
     try:
         if hasattr(importlib.import_module(module), name):
             return True
@@ -24,7 +24,7 @@ def _has(module: str, name: str) -> bool:
 
 
 def test_imports_in_strings_resolve() -> None:
-    found = {
+    imports = {
         (module, name, str(path.relative_to(ROOT)))
         for folder in ("tests", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
@@ -33,5 +33,5 @@ def test_imports_in_strings_resolve() -> None:
         for module, names in IMPORT.findall(node.value)
         for name in names.split(", ")
     }
-    assert len(found) > 10
-    assert {entry for entry in found if not _has(*entry[:2])} == set()
+    assert len(imports) > 10
+    assert {entry for entry in imports if not _has_name(*entry[:2])} == set()

@@ -29,12 +29,12 @@ pytestmark = [
 ]
 
 
-def blocks(language: str) -> list[str]:
+def find_code_blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 class Shell:
-    """A shell for scripts in the repository, with `docyard` on the path and an empty home."""
+    """A shell that runs scripts in the repository, with `docyard` on the PATH and an empty home."""
 
     def __init__(self, folder: Path, repo: Repo) -> None:
         self.home = folder / "home"
@@ -43,7 +43,7 @@ class Shell:
         commands.mkdir()
         self.home.mkdir()
         for name, line in (
-            ("docyard", f'exec {shlex.join(preloaded.python())} -m docyard "$@"'),
+            ("docyard", f'exec {shlex.join(preloaded.python_command())} -m docyard "$@"'),
             ("pipx", "exit 0"),
         ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")
@@ -53,7 +53,7 @@ class Shell:
 
     def run(self, script: str, **env: str) -> str:
         """Run a script that must succeed, and return its output."""
-        done = subprocess.run(
+        completed = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
             env={**self._env, **env},
@@ -61,8 +61,8 @@ class Shell:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
 
 @pytest.fixture
@@ -78,19 +78,19 @@ def shell(tmp_path: Path, repo: Repo) -> Shell:
     return Shell(tmp_path, repo)
 
 
-def steps(text: str) -> list[str]:
-    """Return the scripts of a workflow, or of a part of one."""
-    found = yaml.safe_load(text)
-    listed = found["jobs"]["index"]["steps"] if isinstance(found, dict) else found
-    return [step["run"] for step in listed if "run" in step]
+def read_steps(text: str) -> list[str]:
+    """Return the scripts of a workflow, or of a list of steps."""
+    data = yaml.safe_load(text)
+    step_list = data["jobs"]["index"]["steps"] if isinstance(data, dict) else data
+    return [step["run"] for step in step_list if "run" in step]
 
 
 def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
-    manual, trial, serve, replace, seal, sealed = blocks("sh")
-    workflow, with_key = blocks("yaml")
+    manual, trial, serve, replace, seal, sealed = find_code_blocks("sh")
+    workflow, with_key = find_code_blocks("yaml")
     shell.run(manual)
     shell.run(trial)
-    for step in steps(workflow):
+    for step in read_steps(workflow):
         shell.run(step)
     shell.run(serve)
     with serving_artifact(repo.path / "serve" / "current", shell.home) as server:
@@ -98,25 +98,25 @@ def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
         assert (hit["filepath"], hit["source_commit"]) == ("retries.md", repo.head())
         assert server.call("get_doc", chunk_id="old.md").data["moved_to"]["chunk_id"].startswith("retries.md")
         repo.commit({"retries.md": "# Retries\n\nAn okapi waits.\n"})
-        for step in steps(workflow):
+        for step in read_steps(workflow):
             shell.run(step)
         shell.run(replace)
         [hit] = server.call("search_docs", query="okapi").data["hits"]
         assert hit["source_commit"] == repo.head()
     shell.run(seal)
-    [step] = steps(with_key)
+    [step] = read_steps(with_key)
     shell.run(step, SITE_KEY=b64encode((repo.path.parent / "site.key").read_bytes()).decode())
     shell.run(sealed)
 
 
 def test_command_in_host_configuration_exists() -> None:
-    [configuration] = blocks("json")
+    [configuration] = find_code_blocks("json")
     server = json.loads(configuration)["mcpServers"]["acme-docs"]
     assert server["command"] == "docyard"
     command = group.get_command(None, server["args"][0])  # type: ignore[arg-type]
     assert command is not None
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert {argument for argument in server["args"] if argument.startswith("--")} <= known
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert {argument for argument in server["args"] if argument.startswith("--")} <= options
 
 
 def test_documented_tools_match_the_server(shell: Shell, repo: Repo) -> None:

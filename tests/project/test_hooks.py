@@ -1,4 +1,4 @@
-"""The hooks for other repositories: their commands run as pre-commit runs them."""
+"""The hooks for other repositories; their commands run as in pre-commit."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ROOT = Path(__file__).resolve().parents[2]
 HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 }
-SOUND, MENDABLE, BROKEN = "# Sound\n", "# Doc\n\n- [] one\n", "# Doc\n\n[a](nowhere.md)\n"
+VALID, FIXABLE, BROKEN = "# Sound\n", "# Doc\n\n- [] one\n", "# Doc\n\n[a](nowhere.md)\n"
 
 
-def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
+def run_hook(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
     """Run a hook's command in the top folder, with the names of staged files as arguments."""
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [*preloaded.python_command(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -42,7 +42,7 @@ def run(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "repo", {"sound.md": SOUND})
+    return normal(tmp_path / "repo", {"sound.md": VALID})
 
 
 def test_hooks_match_their_documentation() -> None:
@@ -59,45 +59,45 @@ def test_hooks_match_their_documentation() -> None:
 def test_validate_hook_reads_staged_content(repo: Repo) -> None:
     repo.write({"doc.md": BROKEN, "sound.md": BROKEN})
     repo.git("add", "doc.md")
-    done = run(repo, "docyard-validate", "doc.md", "sound.md")
-    assert done.returncode == 1, done.stderr
-    assert "nowhere.md" in done.stdout
-    assert run(repo, "docyard-validate", "sound.md").returncode == 0
+    completed = run_hook(repo, "docyard-validate", "doc.md", "sound.md")
+    assert completed.returncode == 1, completed.stderr
+    assert "nowhere.md" in completed.stdout
+    assert run_hook(repo, "docyard-validate", "sound.md").returncode == 0
 
 
 def test_fix_hook_changes_files_and_not_the_index(repo: Repo) -> None:
-    repo.write({"doc.md": MENDABLE, "not-staged.md": MENDABLE})
+    repo.write({"doc.md": FIXABLE, "not-staged.md": FIXABLE})
     repo.git("add", "doc.md")
-    done = run(repo, "docyard-fix", "doc.md")
-    assert done.returncode == 0, done.stderr
+    completed = run_hook(repo, "docyard-fix", "doc.md")
+    assert completed.returncode == 0, completed.stderr
     assert (repo.path / "doc.md").read_text() == "# Doc\n\n- [ ] one\n"
-    assert (repo.path / "not-staged.md").read_text() == MENDABLE
-    assert repo.git("show", ":doc.md") == MENDABLE
-    assert run(repo, "docyard-fix", "doc.md").stdout == "There is nothing to fix.\n"
+    assert (repo.path / "not-staged.md").read_text() == FIXABLE
+    assert repo.git("show", ":doc.md") == FIXABLE
+    assert run_hook(repo, "docyard-fix", "doc.md").stdout == "There is nothing to fix.\n"
 
 
 @pytest.mark.parametrize("hook", sorted(HOOKS))
 def test_hook_ignores_files_that_are_not_documents(repo: Repo, hook: str) -> None:
     """Run the hooks with excluded files and symbolic links, because pre-commit passes every Markdown file."""
-    repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": MENDABLE, "other.mdown": BROKEN})
+    repo.write({"docyard.toml": 'exclude = ["vendor"]\n', "vendor/doc.md": FIXABLE, "other.mdown": BROKEN})
     (repo.path / "linked.md").symlink_to("vendor/doc.md")
     (repo.path / "two\nlines.md").write_text(BROKEN)
     repo.git("add", "-A")
     others = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
     for files in (others, (*others, "sound.md")):
-        done = run(repo, hook, *files)
-        assert done.returncode == 0, done.stderr
-    assert (repo.path / "vendor/doc.md").read_text() == MENDABLE
-    assert run(repo, hook, "sound.md", "gone.md").returncode == 3
+        completed = run_hook(repo, hook, *files)
+        assert completed.returncode == 0, completed.stderr
+    assert (repo.path / "vendor/doc.md").read_text() == FIXABLE
+    assert run_hook(repo, hook, "sound.md", "gone.md").returncode == 3
 
 
 @pytest.mark.parametrize(("hook", "code"), [("docyard-fix", 0), ("docyard-validate", 1)])
 def test_file_name_with_leading_dash_is_not_an_option(repo: Repo, hook: str, code: int) -> None:
-    repo.write({"--check.md": MENDABLE, "-C.md": BROKEN})
+    repo.write({"--check.md": FIXABLE, "-C.md": BROKEN})
     repo.git("add", "-A")
-    done = run(repo, hook, "--check.md", "-C.md")
-    assert done.returncode == code, done.stderr
-    assert ("--check.md" if code else "Fixed in 1 document") in done.stdout
+    completed = run_hook(repo, hook, "--check.md", "-C.md")
+    assert completed.returncode == code, completed.stderr
+    assert ("--check.md" if code else "Fixed in 1 document") in completed.stdout
 
 
 PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n## Check pull requests\n")[2]
@@ -112,25 +112,25 @@ def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     command = steps[-1]["run"].replace("$BASE", "main")
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
-    done = subprocess.run(
-        [*preloaded.python(), "-m", *shlex.split(command)],
+    completed = subprocess.run(
+        [*preloaded.python_command(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1, done.stderr
-    assert re.findall(r"^::error file=([^,]+),line=3,", done.stdout, re.MULTILINE) == ["doc.md"]
+    assert completed.returncode == 1, completed.stderr
+    assert re.findall(r"^::error file=([^,]+),line=3,", completed.stdout, re.MULTILINE) == ["doc.md"]
 
 
 @loop_over("page", ["validate.md", "start.md"])
 def test_commands_in_the_guides_have_existing_options(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)
-    assert shown
-    for name, rest in shown:
+    commands = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)
+    assert commands
+    for name, arguments in commands:
         command = import_module(f"docyard.commands.{name}").command
-        known = {option for parameter in command.params for option in parameter.opts}
-        used = set(re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", rest))
-        assert used <= known, f"{name}: {used - known}"
+        options = {option for parameter in command.params for option in parameter.opts}
+        used_options = set(re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", arguments))
+        assert used_options <= options, f"{name}: {used_options - options}"

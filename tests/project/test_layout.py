@@ -9,8 +9,8 @@ from tests.project.layout import (
     PACKAGES,
     Layout,
     count_modules,
+    find_docstring_differences,
     find_public_classes,
-    find_wrong_lists,
     read_layouts,
 )
 
@@ -26,7 +26,7 @@ def layouts() -> dict[str, Layout]:
 def test_no_modules_or_folders_import_each_other_in_a_circle(
     layouts: dict[str, Layout], package: str
 ) -> None:
-    assert layouts[package].circles == ()
+    assert layouts[package].cycles == ()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -41,7 +41,7 @@ def test_folder_has_at_most_twenty_modules(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstring_of_a_folder_lists_its_files(package: str) -> None:
-    assert find_wrong_lists(package) == {}
+    assert find_docstring_differences(package) == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,4 +1,4 @@
-"""The mutations of `make mutations` apply to the current code, so that a change of it updates them."""
+"""The mutations of `make mutations` apply to the present code; a change of the code must update them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from tests.mutations import MUTATIONS, describe_mismatch
 
 
 def test_each_mutation_applies_to_the_code() -> None:
-    assert [wrong for each in MUTATIONS if (wrong := describe_mismatch(each)) is not None] == []
+    assert [mismatch for mutation in MUTATIONS if (mismatch := describe_mismatch(mutation)) is not None] == []
 
 
 def test_each_promise_is_named_once() -> None:
-    names = [each.promise for each in MUTATIONS]
+    names = [mutation.promise for mutation in MUTATIONS]
     assert len(set(names)) == len(names)

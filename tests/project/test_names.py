@@ -1,4 +1,4 @@
-"""Words that were replaced by the field's terms do not return in identifiers (`docs/glossary.md`)."""
+"""Words that were replaced by standard terms do not occur in identifiers (`docs/glossary.md`)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WORDS = (
     "woken asked ask asks asking brought dressed born taken twins whoever nobody meant lacking gone"
 )
 REPLACED = frozenset(_WORDS.split())
-"""Words of earlier names: say report, state, fix, missing, preserved, boundary module, protocol version."""
+"""Words of earlier names. Use report, state, fix, missing, preserved, boundary module, protocol version."""
 
 PUBLIC_NAMES = frozenset({"asked", "GONE", "GenerationGone", "ParentGone"})
-"""Names in events, and names of error codes: they leave the process."""
+"""Names in events and names of error codes, which leave the process."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -57,8 +57,8 @@ def find_replaced_words(source: str) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
 def test_no_identifier_has_a_replaced_word(package: str) -> None:
     paths = sorted((ROOT / package).rglob("*.py"))
-    found = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
-    names = {path: names for path, names in found.items() if names}
+    names_by_path = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
+    names = {path: names for path, names in names_by_path.items() if names}
     assert names == {}
 
 

@@ -1,4 +1,4 @@
-"""The wheel in a separate environment: its content, its requirements, and its start."""
+"""The wheel in a separate environment: content, requirements and start."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from docyard import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# A distribution that another one requires in an exact version.
+# A distribution that a different distribution requires in an exact version.
 COMES_WITH = {"markupsafe": "jinja2", "mcp-types": "mcp", "pydantic-core": "pydantic"}
 
 SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 
-def start(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def start_process(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
@@ -39,12 +39,12 @@ def start(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def run(*command: object, cwd: Path) -> str:
-    done = start(*command, cwd=cwd)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = start_process(*command, cwd=cwd)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
-def locked() -> dict[str, list[str]]:
+def read_lock_file() -> dict[str, list[str]]:
     """Return the lines of the lock file, each with its hashes."""
     text = (ROOT / "requirements.lock").read_text().replace("\\\n", "")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -52,13 +52,13 @@ def locked() -> dict[str, list[str]]:
     return {name.strip(): re.findall(r"sha256:[0-9a-f]{64}", hashes) for name, _, hashes in parts}
 
 
-def locked_versions(folder: Path) -> Path:
+def write_locked_versions(folder: Path) -> Path:
     """Write the versions of the lock file into a folder, without hashes.
 
     With hashes in its constraints, pip would also require a hash of the new wheel.
     """
     versions = folder / "versions.txt"
-    versions.write_text("\n".join(locked()))
+    versions.write_text("\n".join(read_lock_file()))
     return versions
 
 
@@ -73,26 +73,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of a new environment with only Docyard and its dependencies."""
     home = tmp_path_factory.mktemp("environment")
-    # With its own pip and compiled files, this would take three times as long.
+    # With pip and compiled files, this would take three times as long.
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
     install = (*pip, "install", "--no-compile")
-    installed = start(*install, "-c", locked_versions(home), "--only-binary", ":all:", wheel, cwd=home)
-    if installed.returncode and "after connection broken" in installed.stderr:
+    process = start_process(
+        *install, "-c", write_locked_versions(home), "--only-binary", ":all:", wheel, cwd=home
+    )
+    if process.returncode and "after connection broken" in process.stderr:
         # No package index is reachable: use the packages of the test environment.
         run(*install, "--no-index", "--no-deps", wheel, cwd=home)
-        borrowed = sysconfig.get_path("purelib")
-        Path(run(python, "-c", SITE, cwd=home).strip(), "borrowed.pth").write_text(f"{borrowed}\n")
+        site_packages = sysconfig.get_path("purelib")
+        Path(run(python, "-c", SITE, cwd=home).strip(), "site_packages.pth").write_text(f"{site_packages}\n")
     else:
-        assert installed.returncode == 0, installed.stderr
+        assert process.returncode == 0, process.stderr
     return python
 
 
 def test_each_locked_package_has_hashes_and_no_host() -> None:
     text = (ROOT / "requirements.lock").read_text()
     assert "://" not in text
-    packages = locked()
+    packages = read_lock_file()
     assert len(packages) > 50
     assert [name for name, hashes in packages.items() if not hashes] == []
     names = {canonicalize_name(Requirement(line).name) for line in packages}
@@ -132,32 +134,32 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = Path(run(python, "-c", SITE, cwd=home).strip())
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
     run(*pip, "install", "--no-compile", "--no-index", "--no-deps", wheel, cwd=home)
-    for distribution in required_distributions("docyard"):
+    for distribution in find_requirements("docyard"):
         for name in {Path(str(file)).parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
             if not (site / name).exists():
                 (site / name).symlink_to(Path(str(distribution.locate_file(name))))
     return python
 
 
-def required_distributions(name: str) -> list[metadata.Distribution]:
+def find_requirements(name: str) -> list[metadata.Distribution]:
     """Return the transitive requirements of a distribution without its extras."""
-    found: dict[str, metadata.Distribution] = {}
-    waiting = [(name, frozenset[str]())]
-    seen = set()
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
+    distributions: dict[str, metadata.Distribution] = {}
+    pending = [(name, frozenset[str]())]
+    visited = set()
+    while pending:
+        requirement_key = pending.pop()
+        if requirement_key in visited:
             continue
-        seen.add(one)
-        distribution = metadata.distribution(one[0])
-        if one[0] != name:
-            found[one[0]] = distribution
+        visited.add(requirement_key)
+        distribution = metadata.distribution(requirement_key[0])
+        if requirement_key[0] != name:
+            distributions[requirement_key[0]] = distribution
         for line in distribution.requires or ():
             required = Requirement(line)
-            environments = [{"extra": extra} for extra in (one[1] or {""})]
+            environments = [{"extra": extra} for extra in (requirement_key[1] or {""})]
             if required.marker is None or any(map(required.marker.evaluate, environments)):
-                waiting.append((canonicalize_name(required.name), frozenset(required.extras)))
-    return list(found.values())
+                pending.append((canonicalize_name(required.name), frozenset(required.extras)))
+    return list(distributions.values())
 
 
 @pytest.fixture
@@ -177,11 +179,11 @@ def new_repository(tmp_path: Path) -> Path:
     return folder
 
 
-def check_health(program: Path | str, repository: Path, *before: str) -> dict[str, str]:
-    """Run `doctor`, which must find no problem; return the fix of each note about a library."""
-    plain = start(*before, program, "doctor", cwd=repository)
-    assert (plain.returncode, plain.stdout.splitlines()[-1:]) == (0, ["Nothing is wrong."]), plain
-    answer = json.loads(run(*before, program, "doctor", "--json", cwd=repository))
+def check_health(program: Path | str, repository: Path, *prefix: str) -> dict[str, str]:
+    """Run `doctor`, which must report no problem; return the fix of each note about a library."""
+    process = start_process(*prefix, program, "doctor", cwd=repository)
+    assert (process.returncode, process.stdout.splitlines()[-1:]) == (0, ["Nothing is wrong."]), process
+    answer = json.loads(run(*prefix, program, "doctor", "--json", cwd=repository))
     assert answer["healthy"] is True
     assert {finding["severity"] for finding in answer["findings"]} <= {"note"}
     return {
@@ -198,12 +200,14 @@ def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_
     assert fixes["latex2mathml"] == f"pip --python {bare_python} install 'docyard[math]'"
 
 
-def installs(*command: object, cwd: Path) -> None:
+def run_installer(*command: object, cwd: Path) -> None:
     """Run an installer; skip the test if no package index is reachable."""
-    done = start(*command, cwd=cwd)
-    if done.returncode and re.search(r"after connection broken|error sending request|dns error", done.stderr):
+    completed = start_process(*command, cwd=cwd)
+    if completed.returncode and re.search(
+        r"after connection broken|error sending request|dns error", completed.stderr
+    ):
         pytest.skip("no package index is reachable")
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.slow  # requests each library from a package index
@@ -218,19 +222,21 @@ def test_suggested_command_installs_an_extra_next_to_docyard(
     program = (
         tmp_path / {"pipx": "PIPX_BIN_DIR", "uv": "UV_TOOL_BIN_DIR"}.get(installer, "venv/bin") / "docyard"
     )
-    before = ["uvx", "--quiet", "--from", str(wheel)] if installer == "uvx" else []
+    prefix = ["uvx", "--quiet", "--from", str(wheel)] if installer == "uvx" else []
     if installer == "pip":
         run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
         pip = (tmp_path / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
-        installs(*pip, "-c", locked_versions(tmp_path), "--only-binary", ":all:", wheel, cwd=tmp_path)
+        run_installer(
+            *pip, "-c", write_locked_versions(tmp_path), "--only-binary", ":all:", wheel, cwd=tmp_path
+        )
     elif installer == "uvx":
-        installs(*before, "docyard", "--version", cwd=tmp_path)
+        run_installer(*prefix, "docyard", "--version", cwd=tmp_path)
     else:
-        installs(*(["uv", "tool"] if installer == "uv" else ["pipx"]), "install", wheel, cwd=tmp_path)
-    fix = check_health("docyard" if before else program, new_repository, *before)["latex2mathml"]
-    if before:
-        *before, name = shlex.split(fix)
-        assert "latex2mathml" not in check_health(name, new_repository, *before)
+        run_installer(*(["uv", "tool"] if installer == "uv" else ["pipx"]), "install", wheel, cwd=tmp_path)
+    fix = check_health("docyard" if prefix else program, new_repository, *prefix)["latex2mathml"]
+    if prefix:
+        *prefix, name = shlex.split(fix)
+        assert "latex2mathml" not in check_health(name, new_repository, *prefix)
     else:
         run("sh", "-c", fix, cwd=tmp_path)
         assert "latex2mathml" not in check_health(program, new_repository)
@@ -239,7 +245,7 @@ def test_suggested_command_installs_an_extra_next_to_docyard(
 @pytest.mark.slow  # creates a new environment
 def test_console_script_starts_with_foreign_packages_on_path(python: Path, tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
-    (tmp_path / "tools" / "__init__.py").write_text("raise SystemExit('not ours')\n")
+    (tmp_path / "tools" / "__init__.py").write_text("raise SystemExit('wrong package')\n")
     assert __version__ in run(python.with_name("docyard"), "--version", cwd=tmp_path)
     assert __version__ in run(python, "-m", "docyard", "--version", cwd=tmp_path)
 
@@ -260,22 +266,23 @@ def test_each_import_is_a_declared_dependency() -> None:
         f"{path.relative_to(ROOT)} imports {name}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        for name in outside_imports(path)
+        for name in find_outside_imports(path)
         if not {COMES_WITH.get(owner, owner) for owner in map(canonicalize_name, owners.get(name, ()))}
         & declared
     }
     assert undeclared == set()
 
 
-OURS_ALONE = {*sys.stdlib_module_names, *PACKAGES}
+OWN_OR_STANDARD = {*sys.stdlib_module_names, *PACKAGES}
 
 
-def outside_imports(path: Path) -> set[str]:
+def find_outside_imports(path: Path) -> set[str]:
     names = set[str]()
-    # Most modules import no library: they have no such line, and need not be parsed.
-    begun = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
+    # Most modules import no library. Without such a line, a module is not parsed.
+    matches = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
     if all(
-        name.decode() in OURS_ALONE and b"," not in rest.partition(b" import ")[0] for name, rest in begun
+        name.decode() in OWN_OR_STANDARD and b"," not in rest.partition(b" import ")[0]
+        for name, rest in matches
     ):
         return names
     for node in ast.walk(ast.parse(path.read_bytes())):
@@ -283,4 +290,4 @@ def outside_imports(path: Path) -> set[str]:
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.partition(".")[0])
-    return names - OURS_ALONE
+    return names - OWN_OR_STANDARD

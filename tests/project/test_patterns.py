@@ -1,4 +1,4 @@
-"""Regular expressions mean the same in every Python that Docyard runs on."""
+"""Regular expressions match equally in every supported version of Python."""
 
 from __future__ import annotations
 

@@ -81,15 +81,15 @@ removals: st.SearchStrategy[Operation] = st.one_of(
     st.builds(edits.RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
-# An uncommitted change of a person: the file, whether it is staged, and the kind of change.
+# An uncommitted change of a user: the file, True if it is staged, and the type of the change.
 Work = tuple[str, bool, str]
 works = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
 modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 
 def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) -> list[Operation]:
-    """Return the operations, most with existing targets, and titles with numbers above `count`."""
-    found = []
+    """Return the operations with unique titles, numbered above `count`, and mostly with existing targets."""
+    aimed_operations = []
     for number, operation in enumerate(operations, count + 1):
         changes: dict[str, str] = {}
         file = getattr(operation, "file", None)
@@ -103,8 +103,8 @@ def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) ->
             changes["title"] = f"Task {number}"
         elif isinstance(operation, edits.RenameSection):
             changes["new_title"] = f"Renamed {number}"
-        found.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
-    return found
+        aimed_operations.append(dataclasses.replace(operation, **changes))  # type: ignore[type-var]
+    return aimed_operations
 
 
 def _addresses(page: Page, operation: Operation) -> list[str]:

@@ -27,12 +27,12 @@ from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request
 from workspace.writing.plan import Mode
 
-# Error codes after which a writer retries, because another writer or a person was first.
+# Error codes after which a writer retries, because a different writer or a user was first.
 REFUSALS = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
 
 
 class Refused(Exception):
-    """The write was refused because of other writers; nothing was written."""
+    """The write was refused because of other writers, and had no effect."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 class Unexpected(Exception):
-    """An answer that is neither a success nor a refusal to retry."""
+    """A response that is neither a success nor a refusal to retry."""
 
 
 class WriterClient(Protocol):
@@ -123,7 +123,7 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 class ServerClient:
-    """A client of its own server over stdio."""
+    """A client of a separate server over stdio."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -155,7 +155,7 @@ class ServerClient:
 
 @contextmanager
 def open_client(repo: Path, *, home: Path | None, durable: bool) -> Iterator[WriterClient]:
-    """Yield a client of a repository: through a server, if a home for its user is given."""
+    """Yield a client of a repository; with a home for the user, the client calls a server."""
     if home is None:
         yield DirectClient(Workspace.open(repo, durable=durable))
         return

@@ -16,10 +16,15 @@ def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the lines."""
+    """Print the reported lines of all tests."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    found = [(each.nodeid, *each.user_properties) for each in reports if each.when == "call"]
-    lines = [(test, line) for test, *properties in found for name, line in properties if name == _MEASURED]
+    properties_by_test = [(item.nodeid, *item.user_properties) for item in reports if item.when == "call"]
+    lines = [
+        (test, line)
+        for test, *properties in properties_by_test
+        for name, line in properties
+        if name == _MEASURED
+    ]
     if lines:
         terminalreporter.section("measured")
     for test, line in lines:

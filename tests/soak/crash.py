@@ -1,4 +1,4 @@
-"""A forked child that is killed as it begins its n-th change of the file system."""
+"""A forked child that is killed before its n-th change of the file system."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from enum import Enum
 
 from workspace.errors import WorkspaceError
 
-# The audit events (PEP 578) that the calls which change a file system raise just before they are made.
+# The audit events (PEP 578) of calls that change a file system, raised before each call.
 _CHANGES = frozenset(
     f"os.{name}"
     for name in ("rename", "link", "remove", "mkdir", "rmdir", "chmod", "utime", "truncate", "symlink")
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-# Seconds after which a child that hangs is ended by the system; the test then fails.
+# Seconds after which the system kills a blocked child; the test then fails.
 _LIMIT = 60
 
 
 class End(Enum):
-    """The end of a child: its action was done, was refused with a WorkspaceError, or was killed."""
+    """The end of a child: its action succeeded, was refused with a WorkspaceError, or was killed."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -30,7 +30,7 @@ class End(Enum):
 
 
 def fork_and_kill(action: Callable[[], object], *, at: int) -> End:
-    """Run an action in a forked child that dies by SIGKILL at its `at`-th change, if it makes so many."""
+    """Run an action in a forked child that is killed (SIGKILL) at its `at`-th change, if any."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -62,18 +62,18 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
 
 
 def _arm(at: int) -> None:
-    seen = 0
+    call_count = 0
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal seen
+        nonlocal call_count
         if event == "open":
             flags = arguments[2]
             if not isinstance(flags, int) or not flags & _WRITING:
                 return
         elif event not in _CHANGES:
             return
-        seen += 1
-        if seen == at:
+        call_count += 1
+        if call_count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)

@@ -15,7 +15,7 @@ from tests.soak.person import WORD, Person
 
 @dataclass(slots=True)
 class Findings:
-    """The figures of a run, and its problems by name; there must be none."""
+    """The figures of a run, and its problems by name. A correct run has no problems."""
 
     seed: int
     operations: int
@@ -30,9 +30,9 @@ class Findings:
     def of(cls, repo: Repo, records: Sequence[Record], person: Person) -> Findings:
         """Collect the results after all writers and the person have ended."""
         expected = Expected.of(records)
-        documents = inspection.texts(repo)
+        documents = inspection.read_texts(repo)
         verdict = expected.compare(documents.values())
-        history = inspection.commits(repo)
+        history = inspection.read_commits(repo)
         answers = [answer for record in records for answer in record.answered.values()]
         acknowledged = Counter(answer.commit for answer in answers)
         ours = {commit for commit, (tool, _) in history.items() if tool}

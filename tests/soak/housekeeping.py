@@ -19,9 +19,9 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 
 class Housekeeping:
-    """Loops of Git's own commands. `rounds` counts the runs that ended well, `failed` the others.
+    """Loops of Git's own commands. `rounds` counts successful runs, `failed` the failed runs.
 
-    Git's commands may refuse to run together, such as two runs of `git gc`; only the writers must not fail.
+    Git's commands may refuse to run concurrently, such as two runs of `git gc`; only writers must not fail.
     """
 
     def __init__(self, repo: Repo, commands: Sequence[Sequence[str]] = COMMANDS, pause: float = 0.05) -> None:
@@ -47,14 +47,14 @@ class Housekeeping:
                 thread.join(120)
 
     def line(self) -> str:
-        """Return the line to print."""
+        """Return the counts as a line to print."""
         rounds = ", ".join(f"{count} x git {name}" for name, count in sorted(self.rounds.items()))
         return f"housekeeping: {rounds}; refused by Git itself: {dict(self.failed)}"
 
     def _loop(self, command: Sequence[str]) -> None:
         while not self._stop.wait(self._pause):
-            done = subprocess.run(
+            completed = subprocess.run(
                 ["git", *command], cwd=self._repo.path, env=environment(), capture_output=True, check=False
             )
-            counted = self.failed if done.returncode else self.rounds
-            counted[command[0]] += 1
+            counts = self.failed if completed.returncode else self.rounds
+            counts[command[0]] += 1

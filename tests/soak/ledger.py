@@ -1,7 +1,7 @@
-"""The calls and answers of each writer, and the marks that must therefore be in the documents.
+"""The calls and responses of each writer, and the marks that must be in the documents after them.
 
-Every operation carries a mark of its own in its text, such as `«w3n17»`. A ledger is a file of JSON lines:
-one before each call, one after its answer; so it is whole even if its writer is killed.
+The text of every operation contains a unique mark, such as `«w3n17»`. A ledger is a file of JSON lines: one
+before each call, one after its response. So it is complete even if its writer is killed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MARK = re.compile(r"«(w\d+n\d+)»")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One repeatable call, and the marks that it adds, removes and ticks."""
+    """A repeatable call, and the marks that it adds, removes and ticks."""
 
     tool: str
     items: Sequence[Mapping[str, str]]
@@ -41,7 +41,7 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a call: its commit, the refusals before it, the seconds of the call that succeeded."""
+    """The response to a call: its commit, earlier refusals, and the seconds of the successful call."""
 
     number: int
     commit: str
@@ -50,21 +50,21 @@ class Answer:
 
 
 class Ledger:
-    """The file of one writer."""
+    """The file of a writer."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def add_call(self, requested: Requested) -> None:
-        """Record a call before it is made."""
+        """Record a call before it is sent."""
         self._append({"requested": asdict(requested)})
 
     def add_answer(self, answered: Answer) -> None:
-        """Record the answer."""
+        """Record a response."""
         self._append({"answered": asdict(answered)})
 
     def fail(self, problem: str) -> None:
-        """Record a failure: an answer that is neither a success nor a refusal to retry."""
+        """Record a failure: a response that is neither a success nor a refusal to retry."""
         self._append({"failed": problem})
 
     def read(self) -> Record:
@@ -135,25 +135,25 @@ class Expected:
 
     def compare(self, texts: Iterable[str]) -> Verdict:
         """Compare the texts of all documents with the expected marks."""
-        found: Counter[str] = Counter()
+        counter: Counter[str] = Counter()
         ticks: set[str] = set()
         for text in texts:
-            found.update(MARK.findall(text))
+            counter.update(MARK.findall(text))
             for line in text.splitlines():
                 if line.startswith("- [x] "):
                     ticks.update(MARK.findall(line))
         known = self.once | self.perhaps
         return Verdict(
-            lost=sorted(self.once - found.keys()),
-            doubled=sorted(mark for mark, times in found.items() if times > 1),
-            returned=sorted(found.keys() - known),
+            lost=sorted(self.once - counter.keys()),
+            doubled=sorted(mark for mark, times in counter.items() if times > 1),
+            returned=sorted(counter.keys() - known),
             unticked=sorted((self.ticked & self.once) - ticks),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Missing marks, duplicate marks, removed marks that are back, and missing ticks."""
+    """Missing marks, duplicate marks, removed marks that are present again, and missing ticks."""
 
     lost: list[str]
     doubled: list[str]

@@ -1,7 +1,7 @@
 """A plain model of documents: a second, simple implementation of each operation.
 
-Nothing here comes from the product but the operations' own values. Text is a list of paragraphs (strings of
-one line) and tasks; the number of blank lines between them is not modelled.
+Only the values of the operations are imported from the product. Text is a list of paragraphs (strings of one
+line) and tasks. The number of blank lines between them is not modelled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"(.+)\[(\d+)\]")
 
 
 class Refusal(Exception):
-    """The operation is refused, and must change nothing."""
+    """The operation is refused and must have no effect."""
 
 
 @dataclass(slots=True)
@@ -57,29 +57,31 @@ class Page:
     type: str | None = None
     tags: list[str] = field(default_factory=list)
 
-    def find(self, wanted: str) -> Section:
-        """Return the section of an address, else the only one with that title. Raises Refusal."""
+    def find(self, address_or_title: str) -> Section:
+        """Return the section of an address, else the only section with this title. Raises Refusal."""
         for section in self.sections:
-            if section.address == wanted:
+            if section.address == address_or_title:
                 return section
-        alike = [section for section in self.sections if section.level and slug(section.title) == wanted]
-        if len(alike) != 1:
-            raise Refusal(f"no section {wanted}")
-        return alike[0]
+        candidates = [
+            section for section in self.sections if section.level and slug(section.title) == address_or_title
+        ]
+        if len(candidates) != 1:
+            raise Refusal(f"no section {address_or_title}")
+        return candidates[0]
 
     def end(self, section: Section) -> int:
         """Return the position after a section and all its subsections."""
-        place = self.sections.index(section) + 1
-        while place < len(self.sections) and self.sections[place].level > section.level:
-            place += 1
-        return place
+        position = self.sections.index(section) + 1
+        while position < len(self.sections) and self.sections[position].level > section.level:
+            position += 1
+        return position
 
 
 Pages = dict[str, Page]
 
 
 def slug(title: str) -> str:
-    """Return a title as in an address; titles here have letters, digits, spaces and hyphens only."""
+    """Return the slug of a title, which has only letters, digits, spaces and hyphens."""
     return title.lower().replace(" ", "-")
 
 
@@ -98,17 +100,17 @@ def read(text: str) -> Page:
         del lines[: end + 1]
     for line in filter(None, lines):
         section = page.sections[-1]
-        if (found := _HEADING.fullmatch(line)) is not None:
-            if len(found[1]) == 1:
-                section.title = found[2]
+        if (match := _HEADING.fullmatch(line)) is not None:
+            if len(match[1]) == 1:
+                section.title = match[2]
             else:
-                page.sections.append(Section(len(found[1]), found[2], found[3] or slug(found[2])))
-        elif (found := _TASK.fullmatch(line)) is not None:
-            section.body.append(Task(found[2], found[1] == "x"))
-        elif (found := _FIELD.fullmatch(line)) is not None:
+                page.sections.append(Section(len(match[1]), match[2], match[3] or slug(match[2])))
+        elif (match := _TASK.fullmatch(line)) is not None:
+            section.body.append(Task(match[2], match[1] == "x"))
+        elif (match := _FIELD.fullmatch(line)) is not None:
             task = section.body[-1]
             assert isinstance(task, Task), line
-            task.fields.append((found[1], "*" if found[1] == "Completed" else found[2]))
+            task.fields.append((match[1], "*" if match[1] == "Completed" else match[2]))
         else:
             section.body.append(line)
     return page
@@ -142,7 +144,7 @@ def run(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> 
 
 @dataclass(slots=True)
 class _Batch:
-    """One operation of a batch: addresses refer to `base`, and those of new sections to `pages`."""
+    """An operation of a batch. Addresses refer to `base`, and addresses of new sections to `pages`."""
 
     base: Mapping[str, Page]
     pages: Pages
@@ -156,36 +158,38 @@ class _Batch:
                 del self.pages[path]
             case edits.AddSection(file=file, title=title, parent_slug=parent, content=content):
                 self._add_section(file, title, parent, content or "")
-            case edits.RemoveSection(file=file, slug=wanted):
-                page, section = self._section(file, wanted)
+            case edits.RemoveSection(file=file, slug=address_or_title):
+                page, section = self._section(file, address_or_title)
                 if section.level == 0:
                     raise Refusal("the preamble stays")
                 del page.sections[page.sections.index(section) : page.end(section)]
-            case edits.RenameSection(file=file, slug=wanted, new_title=title):
-                _, section = self._section(file, wanted)
+            case edits.RenameSection(file=file, slug=address_or_title, new_title=title):
+                _, section = self._section(file, address_or_title)
                 section.title = title
-            case edits.AppendContent(file=file, slug=wanted, content=content):
-                _, section = self._section(file, wanted)
+            case edits.AppendContent(file=file, slug=address_or_title, content=content):
+                _, section = self._section(file, address_or_title)
                 section.body.append(content)
-            case edits.UpdateContent(file=file, slug=wanted, content=content, include_subsections=deep):
-                page, section = self._section(file, wanted)
+            case edits.UpdateContent(
+                file=file, slug=address_or_title, content=content, include_subsections=deep
+            ):
+                page, section = self._section(file, address_or_title)
                 section.body = [content] if content else []
                 # The preamble's level is above every section's, but it has no subsections.
                 if deep and section.level:
                     del page.sections[page.sections.index(section) + 1 : page.end(section)]
-            case edits.AddTask(file=file, slug=wanted, title=title):
-                _, section = self._section(file, wanted)
-                tasks = [place for place, item in enumerate(section.body) if isinstance(item, Task)]
+            case edits.AddTask(file=file, slug=address_or_title, title=title):
+                _, section = self._section(file, address_or_title)
+                tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
                 section.body.insert(tasks[-1] + 1 if tasks else len(section.body), Task(title))
-            case edits.CompleteTask(file=file, slug=wanted, note=note):
-                task = self._task(file, wanted)
+            case edits.CompleteTask(file=file, slug=address_or_title, note=note):
+                task = self._task(file, address_or_title)
                 if not task.is_done:
                     task.is_done = True
                     task.fields.append(("Completed", "*"))
                 if note and ("Note", note) not in task.fields:
                     task.fields.append(("Note", note))
-            case edits.ReopenTask(file=file, slug=wanted):
-                task = self._task(file, wanted)
+            case edits.ReopenTask(file=file, slug=address_or_title):
+                task = self._task(file, address_or_title)
                 task.is_done = False
                 task.fields = [entry for entry in task.fields if entry[0] != "Completed"]
             case edits.TagDocument(file=file, tags=tags, remove=remove, replace=replace):
@@ -197,7 +201,7 @@ class _Batch:
                 else:
                     page.tags += [tag for tag in tags if tag not in page.tags]
             case _:
-                raise AssertionError(f"the model does not know {operation.name}")
+                raise AssertionError(f"the model has no operation {operation.name}")
 
     def _create(self, path: str, title: str, content: str) -> None:
         if path in self.pages:
@@ -213,7 +217,7 @@ class _Batch:
         for section in page.sections[first:end]:
             if section.level == level and section.title == title:
                 if section.body or page.end(section) > page.sections.index(section) + 1:
-                    raise Refusal("a section of this title is there, and not empty")
+                    raise Refusal("a section with this title exists and is not empty")
                 section.body = [content] if content else []
                 return
         name = f"{parent.address}/{slug(title)}" if parent else slug(title)
@@ -228,34 +232,34 @@ class _Batch:
             raise Refusal(f"no document {file}")
         return self.pages[file]
 
-    def _section(self, file: str, wanted: str) -> tuple[Page, Section]:
+    def _section(self, file: str, address_or_title: str) -> tuple[Page, Section]:
         page = self._page(file)
         if file in self.base:
             try:
-                seen = self.base[file].find(wanted)
+                result = self.base[file].find(address_or_title)
             except Refusal:
-                return page, page.find(wanted)
+                return page, page.find(address_or_title)
             for section in page.sections:
-                if section.address == seen.address:
+                if section.address == result.address:
                     return page, section
-            raise Refusal(f"the section {wanted} is missing")
-        return page, page.find(wanted)
+            raise Refusal(f"the section {address_or_title} is missing")
+        return page, page.find(address_or_title)
 
-    def _task(self, file: str, wanted: str) -> Task:
-        found = _ADDRESS.fullmatch(wanted)
-        assert found is not None
-        _, section = self._section(file, found[1])
-        index = int(found[2])
+    def _task(self, file: str, address_or_title: str) -> Task:
+        match = _ADDRESS.fullmatch(address_or_title)
+        assert match is not None
+        _, section = self._section(file, match[1])
+        index = int(match[2])
         if file in self.base:
             try:
-                before = self.base[file].find(found[1]).tasks
+                before = self.base[file].find(match[1]).tasks
             except Refusal:
                 before = []
             if index < len(before):
-                alike = [task for task in section.tasks if task.title == before[index].title]
-                if len(alike) != 1:
-                    raise Refusal(f"the task {wanted} is missing")
-                return alike[0]
+                candidates = [task for task in section.tasks if task.title == before[index].title]
+                if len(candidates) != 1:
+                    raise Refusal(f"the task {address_or_title} is missing")
+                return candidates[0]
         if index >= len(section.tasks):
-            raise Refusal(f"no task {wanted}")
+            raise Refusal(f"no task {address_or_title}")
         return section.tasks[index]

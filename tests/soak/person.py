@@ -1,4 +1,4 @@
-"""A person at work in the same repository: edits files, and commits them with the git program, in a loop."""
+"""A user of the same repository, who edits files and commits them with the git program in a loop."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
 AUTHOR = "A Person"
-# Messages of Git when another program holds a lock, or was first. A person retries.
+# Messages of Git when a different program has a lock or was first. A user retries.
 _RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
 
 
 class Person:
-    """A thread that writes its own words, each once, and commits them until `stop`.
+    """A thread that writes unique words and commits them until `stop`.
 
-    In a checked-out repository it edits the same files as the writers. For a bare one it works in a clone,
-    and pushes.
+    In a checked-out repository, the thread edits the same files as the writers. For a bare repository, it
+    edits a clone and pushes.
     """
 
     def __init__(self, repo: Repo, shared: Sequence[str], *, seed: int, clone: Path | None = None) -> None:
@@ -72,10 +72,10 @@ class Person:
         word = f"p{len(self.words)}"
         name, edited = self._edit(word)
         message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
-        way = self._random.randrange(3)
-        if way == 0 and edited:
+        choice = self._random.randrange(3)
+        if choice == 0 and edited:
             self._retry("commit", "-q", "-a", *message)
-        elif way == 1:
+        elif choice == 1:
             self._retry("add", "--", name)
             self._retry("commit", "-q", *message)
         else:
@@ -87,7 +87,7 @@ class Person:
             self._repo.git("status", "--porcelain")
 
     def _edit(self, word: str) -> tuple[str, bool]:
-        """Add a line to an own or a shared file; return its name, and whether the file existed."""
+        """Add a line to an own or a shared file; return its name, and True if the file existed."""
         own = f"person/diary-{self._random.randrange(3)}.md"
         name = self._random.choice(self._shared) if self._random.randrange(4) == 0 else own
         path = self._repo.path / name
@@ -96,7 +96,7 @@ class Person:
         while True:
             with path.open("a", encoding="utf-8") as stream:
                 stream.write(f"\nA person wrote «{word}».\n")
-            # Read the file again after saving: another process may have replaced it.
+            # The file is read again after the write, because a different process may have replaced it.
             if f"«{word}»" in path.read_text(encoding="utf-8"):
                 return name, known
 
@@ -135,10 +135,10 @@ class Person:
 def prepare(
     folder: Path, writers: int, shared: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents, a person that works in it, and a ledger per writer."""
+    """Make a repository with these documents, its user, and a ledger for each writer."""
     make = bare if is_bare else normal
     repo = make(folder / "repo", {"README.md": "# Example\n", **shared})
-    # Git's own housekeeping runs too, but must have ended when the work has.
+    # Git's own housekeeping runs too, but must end before the checks.
     repo.git("config", "gc.autoDetach", "false")
     person = Person(repo, [*shared], seed=seed, clone=folder / "clone" if is_bare else None)
     return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writers)]

@@ -1,4 +1,4 @@
-"""Processes of a test: forked from a clean server, limited in time, and always ended."""
+"""Processes of a test: forked from a clean server, with a time limit, and always terminated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
 
 @contextmanager
 def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[list[ForkServerProcess]]:
-    """Run one process for each job, and kill those that still run at the end."""
+    """Run a process for each job, and kill the processes that still run at the end."""
     processes: list[ForkServerProcess] = []
     try:
         for job in jobs:
@@ -36,8 +36,8 @@ def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[lis
 
 
 def wait(processes: Sequence[ForkServerProcess], *, within: float) -> None:
-    """Wait until all have ended. Raises AssertionError after `within` seconds."""
-    until = time.monotonic() + within
+    """Wait until all processes have exited. Raises AssertionError after `within` seconds."""
+    deadline = time.monotonic() + within
     for process in processes:
-        process.join(max(0.0, until - time.monotonic()))
+        process.join(max(0.0, deadline - time.monotonic()))
         assert not process.is_alive(), f"a process still ran after {within:.0f} s"

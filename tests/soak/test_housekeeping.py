@@ -44,17 +44,17 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     began = time.monotonic()
     with housekeeping.running(), running(writer.run, jobs) as processes:
         wait(processes, within=seconds + 120)
-    took = time.monotonic() - began
+    elapsed = time.monotonic() - began
     records = [ledger.read() for ledger in ledgers]
     report(housekeeping.line())
     failed = [problem for record in records for problem in record.failed]
     assert not failed, f"{len(failed)} writers failed: {failed[0]}"
-    found = Findings.of(repo, records, Person(repo, [], seed=SEED))
-    for line in found.lines(took):
+    findings = Findings.of(repo, records, Person(repo, [], seed=SEED))
+    for line in findings.lines(elapsed):
         report(line)
     assert [call for record in records for call in record.unanswered] == []
-    assert found.calls > WRITERS * seconds / 4
-    assert found.problems == {}
-    assert found.refusals == {}
+    assert findings.calls > WRITERS * seconds / 4
+    assert findings.problems == {}
+    assert findings.refusals == {}
     assert all(housekeeping.rounds[command[0]] > seconds / 10 for command in COMMANDS)
     inspection.assert_sound(repo, bare=is_bare)

@@ -28,7 +28,7 @@ from tests.stdio_client import connect
 SEED = 20_240_301
 BURST = 24
 PAGES = shared_documents()
-# Seconds within which a server must have recovered after its start.
+# Seconds within which a server must recover after its start.
 RECOVERY_TIMEOUT_S = 30.0
 LIMIT = 120.0
 
@@ -41,7 +41,7 @@ KILLS = [
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a burst, with the mark in its text and the key for a retry."""
+    """A call of a burst, with the mark in its text and the key for a retry."""
 
     mark: str
     tool: str
@@ -49,7 +49,7 @@ class Call:
 
 
 class CallLog:
-    """The calls to all servers so far, and their answers."""
+    """The calls to all servers until now, and the responses."""
 
     def __init__(self) -> None:
         self.random = random.Random(SEED)
@@ -65,21 +65,25 @@ class CallLog:
         self._count += 1
         mark = f"w0n{self._count}"
         path = self.random.choice([*PAGES])
-        way = self.random.randrange(4)
-        if way == 0:
-            given = {"doc_type": "document", "title": f"Page {mark}", "initial_content": f"Text «{mark}»."}
-            tool, given = "create_document", {**given, "folder": "pages"}
-        elif way == 1:
-            given = {
+        choice = self.random.randrange(4)
+        if choice == 0:
+            arguments = {
+                "doc_type": "document",
+                "title": f"Page {mark}",
+                "initial_content": f"Text «{mark}».",
+            }
+            tool, arguments = "create_document", {**arguments, "folder": "pages"}
+        elif choice == 1:
+            arguments = {
                 "operation": "append_content",
                 "file": path,
                 "slug": "log",
                 "content": f"Entry «{mark}».",
             }
             tool = "edit_document"
-        elif way == 2:
+        elif choice == 2:
             tool = "edit_document"
-            given = {
+            arguments = {
                 "operation": "add_section",
                 "file": path,
                 "title": f"Part {mark}",
@@ -87,9 +91,9 @@ class CallLog:
                 "content": f"Text «{mark}».",
             }
         else:
-            given = {"operation": "add_task", "file": path, "slug": "tasks", "title": f"Do «{mark}»"}
+            arguments = {"operation": "add_task", "file": path, "slug": "tasks", "title": f"Do «{mark}»"}
             tool = "edit_document"
-        return Call(mark, tool, {**given, "idempotency_key": mark})
+        return Call(mark, tool, {**arguments, "idempotency_key": mark})
 
 
 @pytest.mark.promise
@@ -101,29 +105,29 @@ def test_acknowledged_writes_survive_a_killed_server(
     repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
     log = CallLog()
     in_doubt: list[int] = []
-    done: list[int] = []
+    written_counts: list[int] = []
     for number in range(kills + 1):
         anyio.run(_serve_once, repo, tmp_path, log, number < kills, in_doubt)
-        marks = Counter(mark for text in inspection.texts(repo).values() for mark in MARK.findall(text))
+        marks = Counter(mark for text in inspection.read_texts(repo).values() for mark in MARK.findall(text))
         assert [mark for mark in log.commits if marks[mark] != 1] == []
         assert [call.mark for call in log.unanswered if marks[call.mark] > 1] == []
         assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered}
-        history = inspection.commits(repo)
+        history = inspection.read_commits(repo)
         assert set(log.commits.values()) <= history.keys()
-        done.append(sum(marks[call.mark] for call in log.unanswered))
+        written_counts.append(sum(marks[call.mark] for call in log.unanswered))
     inspection.assert_sound(repo)
     assert not log.unanswered
     assert len(set(log.commits.values())) == len(log.commits)
     ours = {commit for commit, (tool, _) in history.items() if tool}
     assert ours == set(log.commits.values())
     report(
-        f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(log.commits)} calls acknowledged in "
-        f"the end; {sum(in_doubt)} were repeated after a kill, of which {sum(done)} had been committed"
+        f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(log.commits)} calls acknowledged "
+        f"in the end; {sum(in_doubt)} repeated after a kill, {sum(written_counts)} of them already committed"
     )
 
 
 async def _serve_once(repo: Repo, folder: Path, log: CallLog, is_killed: bool, in_doubt: list[int]) -> None:
-    """Run one server: wait for recovery, retry the calls without an answer, and perhaps kill it."""
+    """Run a server: wait for recovery, retry the calls without a response, and kill it if `is_killed`."""
     pid_file = folder / "pid"
     with anyio.fail_after(LIMIT):
         async with _serving(repo, folder / "home", pid_file) as client:
@@ -153,16 +157,16 @@ async def _serving(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Clie
 
 
 async def _wait_for_recovery(repo: Repo) -> None:
-    """Wait until nothing of the crash is left, without a call other than the list of tools."""
+    """Wait until the crash is cleaned up; the only call before is the list of tools."""
     until = time.monotonic() + RECOVERY_TIMEOUT_S
-    while inspection.left_behind(repo) or repo.status():
-        assert time.monotonic() < until, (inspection.left_behind(repo), repo.status())
+    while inspection.find_leftover_files(repo) or repo.status():
+        assert time.monotonic() < until, (inspection.find_leftover_files(repo), repo.status())
         await anyio.sleep(0.05)
     assert repo.fsck() == ""
 
 
 async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
-    """Make one call; return False if the connection broke before the answer."""
+    """Make a call; return False if the connection broke before the response."""
     try:
         result = await client.call_tool(call.tool, call.arguments)
     except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -175,7 +179,7 @@ async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
 
 
 async def _burst_and_kill(client: Client, calls: Sequence[Call], log: CallLog, pid: int) -> None:
-    """Make all calls at once; after some answers, kill the server during the next."""
+    """Make all calls concurrently; after some responses, kill the server during the next call."""
     enough = log.random.randrange(len(calls) // 2)
     moment = log.random.uniform(0.0, 0.004)
     answered = 0
@@ -197,4 +201,4 @@ async def _burst_and_kill(client: Client, calls: Sequence[Call], log: CallLog, p
         await kill.wait()
         await anyio.sleep(moment)
         os.kill(pid, signal.SIGKILL)
-    assert log.unanswered, "the server was killed too late: all was answered"
+    assert log.unanswered, "the server was killed too late: all calls have a response"

@@ -1,4 +1,4 @@
-"""Writers killed with -9 at any moment: others recover, and calls without an answer are retried."""
+"""Writers killed with -9 at any moment: others recover, and calls without a response are retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEED = 20_240_302
 class Load:
     """The number of writers, operations of each, seconds between kills, and the time limit in seconds.
 
-    Each document gets some hundred operations, so that its size stays realistic.
+    Each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int
@@ -71,14 +71,14 @@ def test_retries_of_killed_writers_are_written_once(
         finally:
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    found = Findings.of(repo, records, person)
+    findings = Findings.of(repo, records, person)
     report(f"{kills} kills, {in_doubt} calls in doubt")
-    for line in found.lines(time.monotonic() - began):
+    for line in findings.lines(time.monotonic() - began):
         report(line)
     failed = [problem for record in records for problem in record.failed]
     assert not failed, failed[0]
     assert kills > 0
     assert [call for record in records for call in record.unanswered] == []
-    assert found.operations == load.writers * load.operations
-    assert found.problems == {}
+    assert findings.operations == load.writers * load.operations
+    assert findings.problems == {}
     inspection.assert_sound(repo, bare=is_bare)

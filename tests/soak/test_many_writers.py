@@ -1,4 +1,4 @@
-"""Many writer processes and a person in one repository: every acknowledged write is present once."""
+"""Many writer processes and a user in one repository: every acknowledged write is present once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = 20_240_229
 class Load:
     """The number of writers, operations of each, the time limit in seconds, and the mode.
 
-    Each document gets some hundred operations, so that its size stays realistic.
+    Each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int
@@ -72,15 +72,15 @@ def test_every_acknowledged_write_is_present_once(
         try:
             wait(processes, within=load.within)
         finally:
-            took = time.monotonic() - began
+            elapsed = time.monotonic() - began
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    found = Findings.of(repo, records, person)
-    for line in found.lines(took):
+    findings = Findings.of(repo, records, person)
+    for line in findings.lines(elapsed):
         report(line)
     failed = [problem for record in records for problem in record.failed]
     assert not failed, failed[0]
     assert [call for record in records for call in record.unanswered] == []
-    assert found.operations == load.writers * load.operations
-    assert found.problems == {}
+    assert findings.operations == load.writers * load.operations
+    assert findings.problems == {}
     inspection.assert_sound(repo, bare=is_bare)

@@ -1,4 +1,4 @@
-"""A workspace with batches, a person, and crashes, compared with a plain model after every step."""
+"""A workspace with batches, a user and crashes, compared with a plain model after every step."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from workspace.writing.write import WriteResult
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """An uncommitted change of a person: its status by `git status --porcelain`, and the bytes."""
+    """An uncommitted change of a user: its status by `git status --porcelain`, and the bytes."""
 
     status: str
     data: bytes | None
 
 
 class WorkspaceMachine(RuleBasedStateMachine):
-    """One repository with a person's checkout, its workspace, and the expected state of both."""
+    """A repository with a user's checkout, its workspace, and the expected state of both."""
 
-    seen: ClassVar[Counter[str]] = Counter()
+    event_counts: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,17 +93,17 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     @rule(operations=batches, mode=modes, before=st.one_of(st.none(), st.none(), works))
     def write(self, operations: list[Operation], mode: Mode, before: Work | None) -> None:
-        self._work(before)
+        self._apply_work(before)
         operations = aim_operations(operations, self.pages, self.count)
         self.count += len(operations)
-        outcome, blocked = self._predicted(operations, mode)
+        outcome, blocked = self._predict_outcome(operations, mode)
         written, conflicts = None, set[str]()
         try:
             written = self._send(operations, mode)
         except WorktreeConflict as conflict:
             conflicts = {*conflict.paths}
         if written is None:
-            self.seen["writes refused for a person's work"] += 1
+            self.event_counts["writes refused for a person's work"] += 1
             assert blocked <= conflicts <= self.uncommitted.keys()
             return
         assert not blocked
@@ -115,8 +115,8 @@ class WorkspaceMachine(RuleBasedStateMachine):
             assert written.is_committed
         if written.is_committed:
             assert written.commit is not None
-            self.seen["commits"] += 1
-            self._moved(written.commit, outcome.pages)
+            self.event_counts["commits"] += 1
+            self._record_commit(written.commit, outcome.pages)
 
     @rule(
         operations=batches,
@@ -135,10 +135,10 @@ class WorkspaceMachine(RuleBasedStateMachine):
         in_new_process: bool,
         before: Work | None,
     ) -> None:
-        self._work(before)
+        self._apply_work(before)
         operations = aim_operations(operations, self.pages, self.count)
         self.count += len(operations)
-        outcome, blocked = self._predicted(operations, mode)
+        outcome, blocked = self._predict_outcome(operations, mode)
         end = fork_and_kill(lambda: self._send(operations, mode), at=at)
         assert end is not End.REFUSED or self.uncommitted
         if again is not None:
@@ -147,22 +147,22 @@ class WorkspaceMachine(RuleBasedStateMachine):
             self.reopen()
         self.workspace.recover()
         tip = self.repo.head()
-        self.seen[f"forks {end.value}, then {'the old' if tip == self.tip else 'a new'} commit"] += 1
+        self.event_counts[f"forks {end.value}, then {'the old' if tip == self.tip else 'a new'} commit"] += 1
         if tip == self.tip:
             assert end is not End.DONE or blocked or outcome.pages == self.pages
             return
         assert end is not End.REFUSED
         assert not blocked
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
-        self._moved(tip, outcome.pages)
+        self._record_commit(tip, outcome.pages)
 
-    # Actions of a person
+    # Actions of a user
 
     @rule(work=works)
     def edit(self, work: Work) -> None:
-        self._work(work)
+        self._apply_work(work)
 
-    def _work(self, work: Work | None) -> None:
+    def _apply_work(self, work: Work | None) -> None:
         if work is None or work[0] in self.uncommitted:
             return
         path, staged, how = work
@@ -201,7 +201,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
             else:
                 pages[path] = model.read(item.data.decode())
             del self.uncommitted[path]
-        self._moved(self.repo.head(), pages)
+        self._record_commit(self.repo.head(), pages)
 
     @precondition(lambda self: self.uncommitted)
     @rule()
@@ -250,7 +250,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         for path, item in self.uncommitted.items():
             file = self.repo.path / path
             assert (file.read_bytes() if file.exists() else None) == item.data
-        assert inspection.left_behind(self.repo) == []
+        assert inspection.find_leftover_files(self.repo) == []
         committed = {
             path: self.repo.git("show", f"HEAD:{path}")
             if path in self.uncommitted
@@ -277,15 +277,15 @@ class WorkspaceMachine(RuleBasedStateMachine):
             operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
         )
 
-    def _predicted(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
-        """Return the expected outcome of the batch, and the paths of a person's work that must refuse it."""
+    def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
+        """Return the expected outcome, and the paths of uncommitted changes that must refuse the batch."""
         outcome = model.run(self.pages, operations, all_or_none=mode is Mode.ALL)
         touched = {
             path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)
         }
         return outcome, touched & self.uncommitted.keys()
 
-    def _moved(self, commit: str, pages: model.Pages) -> None:
+    def _record_commit(self, commit: str, pages: model.Pages) -> None:
         self.parents[commit] = self.tip
         self.states[commit] = pages
         self.branches[self.branch] = commit
@@ -300,21 +300,21 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("examples", EXAMPLES)
 def test_head_index_files_and_model_agree(examples: int, report: Callable[[str], None]) -> None:
-    WorkspaceMachine.seen.clear()
+    WorkspaceMachine.event_counts.clear()
     run_state_machine_as_test(
         WorkspaceMachine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=25,
             deadline=None,
-            # The short runs are the same each time; the long one differs each time.
+            # Short runs are equal each time; the long run differs each time.
             derandomize=examples < 1000,
             suppress_health_check=[*HealthCheck],
             print_blob=True,
         ),
     )
-    report(f"{examples} examples: {dict(WorkspaceMachine.seen)}")
+    report(f"{examples} examples: {dict(WorkspaceMachine.event_counts)}")
     if examples >= 100:
         # A useful run has crashes on both sides of the commit point.
-        assert WorkspaceMachine.seen["forks killed, then the old commit"]
-        assert WorkspaceMachine.seen["forks killed, then a new commit"]
+        assert WorkspaceMachine.event_counts["forks killed, then the old commit"]
+        assert WorkspaceMachine.event_counts["forks killed, then a new commit"]

@@ -1,4 +1,4 @@
-"""Two agents edit one document at the same moment, repeatedly: both edits are always present."""
+"""Two agents edit a document concurrently in many rounds: both edits are always present."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROUNDS = [
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One of two agents: each round it overwrites its own section, or adds a task to a shared list."""
+    """One of two agents. In each round it overwrites its own section or adds a task to a shared list."""
 
     repo: Path
     ledger: Path
@@ -48,7 +48,7 @@ class Agent:
 
 
 def work(agent: Agent) -> None:
-    """Run an agent's process: both agents read, and then both write."""
+    """Run the process of an agent: both agents read, and then both write."""
     ledger = Ledger(agent.ledger)
     section = SECTIONS[agent.number]
     try:
@@ -127,7 +127,7 @@ def _drive(
                     tasks |= {f"w0n{number}", f"w1n{number}"}
                 else:
                     own = {"w0": f"w0n{number}", "w1": f"w1n{number}"}
-                text = inspection.texts(repo)[FILE]
+                text = inspection.read_texts(repo)[FILE]
                 assert Counter(MARK.findall(text)) == Counter([*own.values(), *tasks]), f"round {number}"
                 _assert_structure(text, own, tasks)
                 log = repo.git("log", "--reverse", "--format=%H", f"{before}..HEAD").split()
@@ -141,11 +141,11 @@ def _drive(
             together.abort()
             problems = [problem for ledger in ledgers for problem in ledger.read().failed]
             assert not problems, problems[0]
-    report(f"{rounds} rounds, two commits in each; who was first: {dict(firsts)}")
+    report(f"{rounds} rounds, two commits in each; first writer: {dict(firsts)}")
 
 
 def _assert_structure(text: str, own: dict[str, str], tasks: set[str]) -> None:
-    """Check that the sections have their order, and that each has only its agent's text."""
+    """Check the order of the sections, and that each contains only its agent's text."""
     document = Document.parse(text.encode(), FILE)
     assert tuple(section.address for section in document.sections) == ADDRESSES
     assert document.text(document.sections[2].body, document.sections[2].end).strip() == "Stays."

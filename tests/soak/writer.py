@@ -1,4 +1,4 @@
-"""A writer process: it makes a number of operations, and retries each until it is committed."""
+"""A writer process, which makes a number of operations and retries each until it is committed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _REST_PERIOD_S = 4.0
 
 
 def shared_documents(count: int = 6) -> dict[str, str]:
-    """Return the initial documents that all writers and the person share, by path."""
+    """Return the initial documents that all writers and the user share, by path."""
     return {f"shared/page-{number}.md": SKELETON.format(title=f"Page {number}") for number in range(count)}
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The job of one writer process. With a `home` it starts a server there and writes through it."""
+    """The job of a writer process. With a `home`, it writes through a server with this home."""
 
     repo: Path
     ledger: Path
@@ -38,23 +38,23 @@ class Job:
     seed: int
     durable: bool = False
     home: Path | None = None
-    # The number of writers of this number that were killed before.
+    # The count of earlier killed writers with this number.
     life: int = 0
-    # Seconds of every four in which all writers pause: a push needs a moment without commits.
+    # Seconds of every four in which all writers pause, because a push needs a time without commits.
     rest: float = 0.0
-    # The time by time.time() after which no further call is made.
+    # The time.time() after which no further call is made.
     until: float | None = None
 
 
 class Writer:
-    """Chooses the next call by a seeded random generator, and tracks what this writer owns."""
+    """Chooses the next call by a seeded random generator, and tracks the sections of this writer."""
 
     def __init__(self, job: Job, client: WriterClient) -> None:
         self._job = job
         self._client = client
         self._random = random.Random(f"{job.seed}-{job.number}-{job.life}")
         self._count = 0
-        # Sections by document and address, and documents, that only this writer changes, with their marks.
+        # Sections by document and address, and documents, with their marks; only this writer changes them.
         self._sections: dict[tuple[str, str], list[str]] = {}
         self._pages: dict[str, list[str]] = {}
         self._tasks: list[tuple[str, str]] = []
@@ -71,9 +71,9 @@ class Writer:
         }
 
     def run(self, ledger: Ledger) -> None:
-        """Make all operations, one call after the other.
+        """Make all operations, one call after another.
 
-        Calls of a killed writer of this ledger without an answer are first retried with their keys.
+        Calls without a response, of a killed writer of this ledger, are first retried with their keys.
         """
         before = ledger.read()
         self._count = sum(len(requested.call.items) for requested in before.requested.values())

@@ -48,7 +48,7 @@ class Person:
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard and return its output."""
         completed = subprocess.run(
-            [*preloaded.python(), "-m", "docyard", *arguments],
+            [*preloaded.python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
             capture_output=True,

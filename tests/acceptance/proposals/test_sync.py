@@ -36,7 +36,7 @@ def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.Complet
     }
     env |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", "sync", *arguments],
+        [*preloaded.python_command(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
         env=env,
         capture_output=True,

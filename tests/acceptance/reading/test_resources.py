@@ -234,7 +234,7 @@ async def test_replaced_artifact_is_announced(
 
 
 def build(repo: Repo, home: Path, out: Path) -> None:
-    command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
+    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
     completed = subprocess.run(
         command, env=user_environment(home), capture_output=True, text=True, check=False
     )

@@ -73,7 +73,7 @@ def build_queries(number: int) -> list[dict[str, Any]]:
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

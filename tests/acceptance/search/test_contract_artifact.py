@@ -31,7 +31,7 @@ FILES = {
 def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user with an empty home."""
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *arguments],
+        [*preloaded.python_command(), "-m", "docyard", *arguments],
         env=user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,

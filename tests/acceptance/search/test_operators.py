@@ -103,7 +103,7 @@ def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
     tip = normal(repo.path.parent / "tip", FILES)
     out, key = home / "operators-out", home / "operators.key"
     subprocess.run(
-        [*preloaded.python(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
+        [*preloaded.python_command(), "-m", "docyard", "build", tip.path, "--out", out, "--key", key],
         env=user_environment(home),
         check=True,
         capture_output=True,
@@ -221,7 +221,7 @@ def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable
 
 def _run(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         cwd=folder,
         env=user_environment(home),
         capture_output=True,

@@ -9,16 +9,16 @@ from typing import Any
 
 from tests import preloaded, repositories
 from tests.acceptance.server import Server, serving, user_environment
-from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
+from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
 
-PAGE, OTHER = path_of(4), path_of(5)
+PAGE, OTHER = make_path(4), make_path(5)
 
 
 def run(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
     completed = subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *arguments],
+        [*preloaded.python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
         capture_output=True,
@@ -46,11 +46,11 @@ def lines(repo: Repo, path: str) -> list[str]:
 
 
 def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
-    repo = repositories.normal(tmp_path / "repo", documentation())
+    repo = repositories.normal(tmp_path / "repo", make_documentation())
     out = run(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in out
-    assert f"{COUNT * 4} headings have an anchor as {{ #id }}." in out
-    assert f"{COUNT} headings have the anchor on the next line, as {{: #id }}." in out
+    assert f"{FILE_COUNT * 4} headings have an anchor as {{ #id }}." in out
+    assert f"{FILE_COUNT} headings have the anchor on the next line, as {{: #id }}." in out
     with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
         check_titles(agent)
         check_ids_after_edits(repo, agent)
@@ -62,12 +62,12 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
 
 def check_titles(agent: Server) -> None:
     """Check that titles contain no anchor: in documents, hits and breadcrumbs."""
-    for number in range(0, COUNT, 30):
-        view = call_tool(agent, "view_document", file=path_of(number))
+    for number in range(0, FILE_COUNT, 30):
+        view = call_tool(agent, "view_document", file=make_path(number))
         assert view["title"].startswith(f"Page {number} of")
         assert "{" not in view["title"]
         outline = json.dumps(view, ensure_ascii=False)
-        for heading in headings_of(number):
+        for heading in make_headings(number):
             assert heading.id in outline
     for words, published in (("First steps", "first-steps"), ("In MDX", "in-mdx"), ("Questions", "faq")):
         hits = call_tool(agent, "search_docs", query=f"{words} number 7")["hits"]
@@ -105,21 +105,21 @@ def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     # The section moved, and the links to it were updated.
     edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER, after="limits")
     assert "## Install it { #install-004 .wide }" in lines(repo, OTHER)
-    linking_number = next(number for number in range(COUNT) if (number * 7 + 1) % COUNT == 4)
-    assert "page-005.md#install-004)" in (repo.path / path_of(linking_number)).read_text()
+    linking_number = next(number for number in range(FILE_COUNT) if (number * 7 + 1) % FILE_COUNT == 4)
+    assert "page-005.md#install-004)" in (repo.path / make_path(linking_number)).read_text()
     moved = agent.call("view_document", file=PAGE, slug="install-004")
     assert OTHER in moved.text
     call_tool(agent, "view_document", file=PAGE)
     call_tool(agent, "view_document", file=OTHER)
     call_tool(agent, "restore_document", file=PAGE, ref=before)
     call_tool(agent, "restore_document", file=OTHER, ref=before)
-    assert (repo.path / PAGE).read_text() == text_of(4)
-    assert (repo.path / OTHER).read_text() == text_of(5)
+    assert (repo.path / PAGE).read_text() == make_text(4)
+    assert (repo.path / OTHER).read_text() == make_text(5)
 
 
 def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     """Comment on a proposal by an earlier address, and merge it with changes of its target."""
-    page = path_of(8)
+    page = make_path(8)
     proposal = call_tool(agent, "create_proposal", title="Better words", description="")["proposal"]
     edit(agent, operation="rename_section", file=page, slug="größe", new_title="Measures", proposal=proposal)
     call_tool(
@@ -142,8 +142,8 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
 
 def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
     """Remove a derived anchor; calls and links by it still resolve."""
-    page = path_of(12)
-    old_text = text_of(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
+    page = make_path(12)
+    old_text = make_text(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
     folder = page.removeprefix("docs/")
     repo.commit({page: old_text, "docs/notes.md": f"# Notes\n\n[a]({folder}#first-steps--first-steps-)\n"})
     assert (
@@ -151,7 +151,7 @@ def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
         == "first-steps"
     )
     assert "1 derived-anchor" in run(repo, home, "fix")
-    assert (repo.path / page).read_text() == text_of(12)
+    assert (repo.path / page).read_text() == make_text(12)
     assert (
         call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
         == "first-steps"

@@ -165,7 +165,7 @@ def test_corpus_without_description_is_described_by_repository_name(server: Serv
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*preloaded.python(), "-m", "docyard", *map(str, arguments)],
+        [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,

@@ -57,7 +57,9 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
     """Run a script as a CI runner does: with bash, which stops at the first error."""
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
-    (programs / "docyard").write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
+    (programs / "docyard").write_text(
+        f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n'
+    )
     (programs / "docyard").chmod(0o755)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD", "GIT"))}
     return subprocess.run(

@@ -102,7 +102,7 @@ def screen(repo: Path) -> Screen:
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
-        command = [*preloaded.python(), "-m", "docyard", *arguments]
+        command = [*preloaded.python_command(), "-m", "docyard", *arguments]
         process = subprocess.Popen(
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )

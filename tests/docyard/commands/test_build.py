@@ -265,7 +265,7 @@ def test_concurrent_build_in_same_folder_is_refused(repo: Path, out: Path, capsy
 
 @pytest.mark.process
 def test_two_processes_at_once_leave_usable_artifact(repo: Path, out: Path, tmp_path: Path) -> None:
-    command = [*preloaded.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
+    command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo), "--out", str(out)]
     processes = [
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for _ in range(2)

@@ -58,7 +58,7 @@ def shell_environment(tmp_path: Path, documents: Path, home: Path) -> dict[str, 
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docyard"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python())} -m docyard "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.python_command())} -m docyard "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,

@@ -41,7 +41,7 @@ def run_server(tmp_path: Path) -> RunServer:
 
     def run(*options: str) -> tuple[int, str]:
         completed = subprocess.run(
-            [*preloaded.python(), "-m", "docyard", "serve", *options],
+            [*preloaded.python_command(), "-m", "docyard", "serve", *options],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

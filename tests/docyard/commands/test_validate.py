@@ -141,7 +141,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 @pytest.mark.process
 def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
     write(repo, a="[x](gone.md)\n" * 5_000)
-    command = (*preloaded.python(), "-m", "docyard", "validate", "-C", str(repo))
+    command = (*preloaded.python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -156,7 +156,7 @@ def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
-        command = (*preloaded.python(), "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*preloaded.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
         completed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert completed.returncode == 3
     assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", completed.stderr)

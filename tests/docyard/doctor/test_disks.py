@@ -32,7 +32,7 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
 
 
 @loop_over(
-    ("free", "found"),
+    ("free", "expected"),
     [
         (0, "error: the disk of it is full: 0 kB are free"),
         (FULL_DISK_BYTES - 1, "error: the disk of it is full: 999 kB are free"),
@@ -41,8 +41,8 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
         (NEARLY_FULL_DISK_BYTES, ""),
     ],
 )
-def test_free_space_decides_severity(free: int, found: str) -> None:
-    assert "\n".join(f"{one.severity}: {one.message}" for one in check_free_space(free, "it")) == found
+def test_free_space_decides_severity(free: int, expected: str) -> None:
+    assert "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free, "it")) == expected
 
 
 def test_missing_folder_is_skipped(tmp_path: Path) -> None:
@@ -63,9 +63,11 @@ def run_doctor_on_disk(repo: Path, then: str, size: str = "100m") -> list[str]:
     command = (*NAMESPACE, "sh", "-c", script, "sh", str(repo), str(source), sys.executable)
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode in (0, 1), ran.stderr
-    found = [one for one in json.loads(ran.stdout)["findings"] if one["severity"] != Severity.NOTE]
-    assert all(one["fix"] for one in found)
-    return [f"{one['severity']}: {one['message']}" for one in found]
+    findings = [
+        finding for finding in json.loads(ran.stdout)["findings"] if finding["severity"] != Severity.NOTE
+    ]
+    assert all(finding["fix"] for finding in findings)
+    return [f"{finding['severity']}: {finding['message']}" for finding in findings]
 
 
 @needs_mounts
@@ -75,16 +77,18 @@ def test_disk_with_free_space_is_no_problem(repo: Path) -> None:
 
 @needs_mounts
 def test_nearly_full_disk_is_warning(repo: Path) -> None:
-    [found] = run_doctor_on_disk(repo, "true", size="20m")
-    assert found.startswith(
+    [message] = run_doctor_on_disk(repo, "true", size="20m")
+    assert message.startswith(
         "warning: the disk of the repository's Git folder and the work tree is nearly full: "
     )
 
 
 @needs_mounts
 def test_full_disk_is_error(repo: Path) -> None:
-    [found] = run_doctor_on_disk(repo, 'cat /dev/zero > "$1/.git/fill" 2> /dev/null || true')
-    assert found.startswith("error: the disk of the repository's Git folder and the work tree is full: 0 kB")
+    [message] = run_doctor_on_disk(repo, 'cat /dev/zero > "$1/.git/fill" 2> /dev/null || true')
+    assert message.startswith(
+        "error: the disk of the repository's Git folder and the work tree is full: 0 kB"
+    )
 
 
 @needs_mounts
@@ -99,10 +103,10 @@ def test_read_only_disk_is_one_finding(repo: Path) -> None:
 
 @needs_mounts
 def test_separate_disks_are_checked_separately(repo: Path, home: Path) -> None:
-    """The Git folder is on a separate read-only disk, so the index is in the user's cache, which is full."""
+    """Put the Git folder on a read-only disk, so that the index is in the user's cache, which is full."""
     cache = home / "xdg_cache_home"
     cache.mkdir()
-    found = run_doctor_on_disk(
+    messages = run_doctor_on_disk(
         repo,
         f"""
         mkdir "$1/apart" && mount -t tmpfs -o size=100m none "$1/apart"
@@ -112,7 +116,7 @@ def test_separate_disks_are_checked_separately(repo: Path, home: Path) -> None:
         cat /dev/zero > "{cache}/fill" 2> /dev/null || true
         """,
     )
-    assert [one.partition(",")[0].partition(": 0")[0] for one in found] == [
+    assert [item.partition(",")[0].partition(": 0")[0] for item in messages] == [
         "error: the disk of the search index is full",
         "warning: the file system of the repository's Git folder is mounted read-only",
     ]

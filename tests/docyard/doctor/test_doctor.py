@@ -20,17 +20,17 @@ from docyard.doctor.installation import Installation, Installer, parse_requireme
 from tests.docyard.conftest import Git
 
 
-def words(folder: Path, branch: str | None = None) -> str:
+def format_findings(folder: Path, branch: str | None = None) -> str:
     """Return every finding on a line: severity, area, message and fix."""
     return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check_all(folder, branch))
 
 
-def problems(folder: Path) -> list[str]:
+def find_problems(folder: Path) -> list[str]:
     return [finding.message for finding in check_all(folder, None) if finding.is_problem]
 
 
 def test_healthy_repository_has_no_problems(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert problems(repo) == []
+    assert find_problems(repo) == []
     assert main(["doctor", "-C", str(repo)]) == 0
     assert capsys.readouterr().out.endswith("Nothing is wrong.\n")
 
@@ -47,16 +47,16 @@ def test_problems_end_with_1_and_are_listed_as_json(
 
 
 def test_missing_repository_is_reported(tmp_path: Path) -> None:
-    assert "error | repository | the folder is not a Git repository" in words(tmp_path)
+    assert "error | repository | the folder is not a Git repository" in format_findings(tmp_path)
 
 
 def test_bare_and_empty_repositories_are_healthy(tmp_path: Path, repo: Path, git: Git) -> None:
     git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
-    assert problems(tmp_path / "bare.git") == []
+    assert find_problems(tmp_path / "bare.git") == []
     (tmp_path / "new").mkdir()
     git("init", "--quiet", cwd=tmp_path / "new")
-    assert problems(tmp_path / "new") == []
-    assert "note | repository | there is no commit yet" in words(tmp_path / "new")
+    assert find_problems(tmp_path / "new") == []
+    assert "note | repository | there is no commit yet" in format_findings(tmp_path / "new")
 
 
 def no_identity(repo: Path, git: Git) -> None:
@@ -347,9 +347,9 @@ def test_problem_is_reported_with_fix(
     repo: Path, git: Git, spoil: Callable[[Path, Git], None], expected: str
 ) -> None:
     spoil(repo, git)
-    found = words(repo)
-    line = next((line for line in found.splitlines() if line.startswith(expected)), None)
-    assert line is not None, found
+    output = format_findings(repo)
+    line = next((line for line in output.splitlines() if line.startswith(expected)), None)
+    assert line is not None, output
     assert not line.endswith("| "), "the problem has no fix"
 
 
@@ -357,8 +357,9 @@ def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
     (repo / "link.md").symlink_to("guide.md")
     git("add", ".")
     git("commit", "--quiet", "--message", "Link")
-    assert "note | repository | 1 path is named like documents, but symbolic links or submodules" in words(
-        repo
+    assert (
+        "note | repository | 1 path is named like documents, but symbolic links or submodules"
+        in format_findings(repo)
     )
 
 
@@ -367,42 +368,44 @@ def test_files_with_invalid_names_are_listed(repo: Path, git: Git) -> None:
     (repo / os.fsdecode(b"\xff.md")).write_text("x")
     git("add", ".")
     git("commit", "--quiet", "--message", "Odd names")
-    assert "2 files have a name with invalid characters, and cannot be read: a\\nb.md, \\udcff.md" in words(
-        repo
+    assert (
+        "2 files have a name with invalid characters, and cannot be read: a\\nb.md, \\udcff.md"
+        in format_findings(repo)
     )
 
 
 def test_obstacle_to_commits_is_reported(repo: Path) -> None:
     (repo / ".git" / "docyard").write_text("")
-    assert "docyard in the repository's Git folder is not a folder" in words(repo)
+    assert "docyard in the repository's Git folder is not a folder" in format_findings(repo)
 
 
 def test_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:
     (repo / ".git").rename(tmp_path / "apart.git")
     git("config", "core.worktree", str(repo), cwd=tmp_path / "apart.git")
-    assert problems(tmp_path / "apart.git") == []
+    assert find_problems(tmp_path / "apart.git") == []
 
 
 def test_private_folder_without_lock_is_only_a_note(repo: Path, git: Git) -> None:
     died(repo, git)
     (repo / ".git" / "index.lock").unlink()
-    assert problems(repo) == []
-    assert "note | repository | a docyard process died during a commit and left one private folder" in words(
-        repo
+    assert find_problems(repo) == []
+    assert (
+        "note | repository | a docyard process died during a commit and left one private folder"
+        in format_findings(repo)
     )
 
 
 def test_fresh_lock_is_no_problem(repo: Path) -> None:
     (repo / ".git" / "index.lock").touch()
-    assert problems(repo) == []
+    assert find_problems(repo) == []
 
 
 def test_index_state_is_reported_without_changes(repo: Path, git: Git) -> None:
-    assert "note | index | there is no index yet" in words(repo)
+    assert "note | index | there is no index yet" in format_findings(repo)
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
-    assert "| index |" not in words(repo)
+    assert "| index |" not in format_findings(repo)
     git("commit", "--quiet", "--allow-empty", "--message", "On")
-    assert "note | index | the index is behind" in words(repo)
+    assert "note | index | the index is behind" in format_findings(repo)
 
 
 def libraries(*lines: str, installer: Installer = Installer.PIP) -> list[Finding]:
@@ -435,5 +438,5 @@ def test_missing_extra_is_note_with_command_of_installer() -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    found = [finding.message for finding in check_environment(tmp_path, None)]
-    assert any("cannot be written" in message for message in found)
+    messages = [finding.message for finding in check_environment(tmp_path, None)]
+    assert any("cannot be written" in message for message in messages)

@@ -29,7 +29,7 @@ def run_fix(repo: Path, capsys: Capture) -> tuple[int, dict[str, list[str]]]:
 
 
 def messages(report: dict[str, list[dict[str, str]]]) -> str:
-    return "\n".join(f"{found['severity']} {found['message']}" for found in report["findings"])
+    return "\n".join(f"{finding['severity']} {finding['message']}" for finding in report["findings"])
 
 
 def run_command(repo: Path, line: str) -> None:
@@ -168,7 +168,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
     code, report = run_fix(repo, capsys)
     assert code == 1
     assert len(report["fixed"]) == 1
-    [lost] = [found for found in report["findings"] if found["severity"] == "error"]
+    [lost] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "the served commit is incomplete" in lost["message"]
     assert f"git update-ref refs/heads/main {first[:12]}" in lost["fix"]
     run_command(repo, lost["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
@@ -221,9 +221,9 @@ def test_damaged_branch_without_reflog_is_reported(
     (repo / ".git" / "logs" / "refs" / "heads" / "main").unlink()
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
-    [found] = [found for found in report["findings"] if found["severity"] == "error"]
-    assert "no reflog has an intact commit" in found["message"]
-    run_command(repo, found["fix"].rpartition("; then ")[2].replace("COMMIT", second))
+    [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert "no reflog has an intact commit" in finding["message"]
+    run_command(repo, finding["fix"].rpartition("; then ")[2].replace("COMMIT", second))
     assert git("status", "--porcelain") == ""
 
 
@@ -232,8 +232,8 @@ def test_damaged_head_is_reported_with_its_branch(repo: Path, git: Git, capsys: 
     (repo / ".git" / "HEAD").write_bytes(b"")
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
-    [found] = [found for found in report["findings"] if found["severity"] == "error"]
-    assert found["fix"] == 'echo "ref: refs/heads/topic" > .git/HEAD'
+    [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert finding["fix"] == 'echo "ref: refs/heads/topic" > .git/HEAD'
     (repo / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     assert run_fix(repo, capsys)[0] == 0
 

@@ -31,8 +31,8 @@ def run_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> RunJson:
     def run(*command: str, code: int = 0) -> dict[str, object]:
         capsys.readouterr()
         assert main([*command, "--json", "-C", str(repo)]) == code
-        found: dict[str, object] = json.loads(capsys.readouterr().out)
-        return found
+        data: dict[str, object] = json.loads(capsys.readouterr().out)
+        return data
 
     return run
 
@@ -71,8 +71,8 @@ def test_leftovers_are_reported_and_removed(repo: Path, run_json: RunJson) -> No
     (built(repo) / "MAIN_9.flat").write_bytes(b"half")
     assert run_json("index", "status")["leftovers"] == 2
     with hold_lock(home(repo) / "lock", 0):
-        found = run_json("index", "status")
-        assert (found["writing"], found["leftovers"]) == (True, 0)
+        data = run_json("index", "status")
+        assert (data["writing"], data["leftovers"]) == (True, 0)
         assert [finding.message for finding in findings(repo)] == ["a process is writing the index"]
     [finding] = findings(repo)
     assert finding.severity is Severity.NOTE
@@ -105,8 +105,8 @@ def test_unreadable_documents_are_listed(repo: Path, git: Git, run_json: RunJson
     blob = git("rev-parse", "HEAD:other.md")
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     assert run_json("index", "rebuild", code=1)["unreadable"] == ["other.md"]
-    found = run_json("index", "status")
-    assert (found["state"], found["unreadable"], found["documents"]) == ("current", ["other.md"], 2)
+    data = run_json("index", "status")
+    assert (data["state"], data["unreadable"], data["documents"]) == ("current", ["other.md"], 2)
     page = run_json("search", "backoff")
     assert (page["unreadable"], page["stale"]) == (["other.md"], False)
     assert main(["search", "backoff", "-C", str(repo)]) == 0

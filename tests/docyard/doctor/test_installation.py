@@ -1,4 +1,4 @@
-"""The commands for an installation, by the files that each installer leaves in its environment."""
+"""The commands for an installation, by the files of each installer in the environment."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_externally_managed_python_uses_break_system_packages(
 
 
 def test_pipx_environment_uses_inject_with_its_name(prefix: Path) -> None:
-    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx makes its environments with uv where it can
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx creates environments with uv if possible
     (prefix / "pipx_metadata.json").write_text("{}")
     assert command(prefix) == "pipx inject docyard 'latex2mathml>=3.77'"
     assert repair(prefix) == "pipx runpip docyard install 'click>=8.2'"

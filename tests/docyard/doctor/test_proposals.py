@@ -12,35 +12,33 @@ from tests.docyard.conftest import Git
 from workspace.policy.tokens import FILE, Tokens
 
 
-def words(folder: Path) -> str:
+def format_findings(folder: Path) -> str:
     """Return every finding on a line: severity, message and fix."""
-    return "\n".join(
-        " | ".join((found.severity, found.message, found.fix)) for found in check_all(folder, None)
-    )
+    return "\n".join(" | ".join((item.severity, item.message, item.fix)) for item in check_all(folder, None))
 
 
 def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
-    assert "tokens" not in words(repo)
+    assert "tokens" not in format_findings(repo)
     (repo / ".git" / FILE).chmod(0o644)
-    assert "error | the file of tokens is not used" in words(repo)
-    assert "chmod 600" in words(repo)
+    assert "error | the file of tokens is not used" in format_findings(repo)
+    assert "chmod 600" in format_findings(repo)
     (repo / ".git" / FILE).chmod(0o600)
     (repo / ".git" / FILE).write_text("{")
-    assert "error | the file of tokens is damaged" in words(repo)
+    assert "error | the file of tokens is damaged" in format_findings(repo)
 
 
 def test_unreadable_events_and_branches_without_events_are_reported(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
-    assert "proposal" not in words(repo)
+    assert "proposal" not in format_findings(repo)
     git("branch", "proposals/k7m2q9xa-unsaid")
     assert "warning | 1 branch is named like a proposal's, but without events: proposals/k7m2q9xa" in (
-        words(repo)
+        format_findings(repo)
     )
-    assert "docyard sync fetches the events; " in words(repo)
-    assert "git branch -D proposals/k7m2q9xa-unsaid" in words(repo)
+    assert "docyard sync fetches the events; " in format_findings(repo)
+    assert "git branch -D proposals/k7m2q9xa-unsaid" in format_findings(repo)
     git("branch", "-D", "proposals/k7m2q9xa-unsaid")
     git("switch", "-q", "docyard/discussion")
     event = next(path for path in repo.rglob("*") if path.is_file() and ".git" not in path.parts)
@@ -48,20 +46,23 @@ def test_unreadable_events_and_branches_without_events_are_reported(
     git("add", ".")
     git("commit", "-q", "-m", "Odd")
     git("switch", "-q", "main")
-    assert "warning | events of 1 proposal cannot be read, and are ignored: " in words(repo)
+    assert "warning | events of 1 proposal cannot be read, and are ignored: " in format_findings(repo)
 
 
 def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp_path: Path) -> None:
     (repo / "docyard.toml").write_text('[remote]\nname = "origin"\n')
     git("add", ".")
     git("commit", "-q", "-m", "Settings")
-    assert "error | docyard.toml enables synchronisation with a remote, but " in words(repo)
+    assert "error | docyard.toml enables synchronisation with a remote, but " in format_findings(repo)
     git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"))
     git("remote", "add", "origin", str(tmp_path / "origin.git"))
     git("fetch", "-q", "origin")
-    assert "remote" not in words(repo)
+    assert "remote" not in format_findings(repo)
     git("commit", "-q", "--allow-empty", "-m", "One")
-    assert "note | 1 commit was not pushed to 'origin' yet, since " in words(repo)
+    assert "note | 1 commit was not pushed to 'origin' yet, since " in format_findings(repo)
     other = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
     git("update-ref", "refs/remotes/origin/main", other)
-    assert "warning | the branch and that of 'origin' have diverged | docyard sync merges them" in words(repo)
+    assert (
+        "warning | the branch and that of 'origin' have diverged | docyard sync merges them"
+        in format_findings(repo)
+    )

@@ -23,7 +23,11 @@ def fix(repo: Repo, capsys: Capture) -> tuple[int, list[str], str]:
     capsys.readouterr()
     code = main(["doctor", "-C", str(repo.path), "--fix", "--json"])
     report = json.loads(capsys.readouterr().out)
-    left = [f"{one['message']} {one['fix']}" for one in report["findings"] if one["severity"] == "error"]
+    left = [
+        f"{finding['message']} {finding['fix']}"
+        for finding in report["findings"]
+        if finding["severity"] == "error"
+    ]
     return code, report["fixed"], "\n".join(left)
 
 
@@ -97,8 +101,8 @@ def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: 
     [words] = fixed
     assert words.endswith(f"in place of {tip[:12]}; could not restore: commit {tip[:12]}")
     shape = "%P %T%n%an <%ae>%n%s%n%(trailers:key=Docyard-Rebuilt,valueonly)"
-    found = repo.git("log", "-1", f"--format={shape}").split("\n")
-    assert found[:4] == [f"{parent} {tree}", "Ada <ada@example.org>", subject, tip]
+    commit_fields = repo.git("log", "-1", f"--format={shape}").split("\n")
+    assert commit_fields[:4] == [f"{parent} {tree}", "Ada <ada@example.org>", subject, tip]
     assert repo.status() == ""
     assert "Last words." in repo.git("show", "main:guide.md")
     write(Workspace.open(repo.path, durable=False), "And on.", "guide.md", "install")

@@ -62,8 +62,8 @@ def test_pruned_objects_are_restored_by_the_next_call(
 def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
     repo: Repo, server: RawClient, branch: str
 ) -> None:
-    made = server.call(1, "create_proposal", {"title": "P", "description": "x"})["result"]
-    id = made["structuredContent"]["proposal"]
+    result = server.call(1, "create_proposal", {"title": "P", "description": "x"})["result"]
+    id = result["structuredContent"]["proposal"]
     server.call(2, "edit_document", {**EDIT, "proposal": id})
     server.call(3, "update_proposal", {"proposal": id, "action": "comment", "text": "hm"})
     refs = repo.git("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads").splitlines()

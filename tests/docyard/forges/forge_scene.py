@@ -25,7 +25,7 @@ _PAGE_COUNT = 40
 
 
 class ForgeScene(Scene):
-    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes its own page."""
+    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes a separate page."""
 
     def __init__(self, path: Path, local: LocalForge, there: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
@@ -83,10 +83,10 @@ class ForgeScene(Scene):
 
     def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
         """Check one proposal's pull request."""
-        found = self.round(branches=[proposal.content.branch], was_pushed=pushed)
-        assert found.error is None, found.error
-        (one,) = found.pull_requests
-        return one
+        report = self.round(branches=[proposal.content.branch], was_pushed=pushed)
+        assert report.error is None, report.error
+        (pull_request,) = report.pull_requests
+        return pull_request
 
     def round(self, **options: object) -> ForgeRound:
         return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
@@ -108,8 +108,8 @@ def open_forge_scene(kind: str, folder: Path, settings: str = "") -> Iterator[Fo
     there.git("init", "-q", "--bare", "-b", "main")
     with local_forge(kind, there.path) as local:
         local.page_size = 100
-        made = ForgeScene(folder / "here", local, there, settings)
+        forge_scene = ForgeScene(folder / "here", local, there, settings)
         try:
-            yield made
+            yield forge_scene
         finally:
-            made.end()
+            forge_scene.end()

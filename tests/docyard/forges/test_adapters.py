@@ -28,9 +28,9 @@ def test_opened_pull_request_is_found_by_branch(setting: Setting) -> None:
     assert new.url.startswith("https://forge.example/ana/")
     assert new.merge_sha is None
     assert new.updated_at.utcoffset() is not None
-    found = setting.forge.find(branch, "main")
-    assert found is not None
-    assert found._replace(mergeable=None) == new._replace(mergeable=None)
+    pull_request = setting.forge.find(branch, "main")
+    assert pull_request is not None
+    assert pull_request._replace(mergeable=None) == new._replace(mergeable=None)
     assert setting.forge.find(branch, "other") is None
 
 
@@ -46,9 +46,9 @@ def test_last_closed_pull_request_is_found(setting: Setting) -> None:
     setting.forge.close(first.number)
     second = setting.open_pull_request(branch)
     setting.forge.close(second.number)
-    found = setting.forge.find(branch, "main")
-    assert found is not None
-    assert (found.number, found.state) == (second.number, "closed")
+    pull_request = setting.forge.find(branch, "main")
+    assert pull_request is not None
+    assert (pull_request.number, pull_request.state) == (second.number, "closed")
 
 
 def test_open_pull_request_precedes_newer_closed_one(setting: Setting) -> None:
@@ -61,9 +61,9 @@ def test_open_pull_request_precedes_newer_closed_one(setting: Setting) -> None:
 
 
 def test_second_pull_request_of_a_branch_is_a_conflict(setting: Setting) -> None:
-    one = setting.open_pull_request()
+    pull_request = setting.open_pull_request()
     with pytest.raises((ForgeConflict, ForgeRefused)):
-        setting.open_pull_request(one.head_branch)
+        setting.open_pull_request(pull_request.head_branch)
 
 
 def test_concurrent_opens_create_one_pull_request(setting: Setting) -> None:
@@ -90,29 +90,29 @@ def test_branch_without_commits_is_refused_with_reason(setting: Setting) -> None
 
 
 def test_title_and_body_are_updated_separately(setting: Setting) -> None:
-    one = setting.open_pull_request()
-    assert setting.forge.update(one.number, title="Another").body == one.body
-    changed = setting.forge.update(one.number, body="Otherwise.")
+    pull_request = setting.open_pull_request()
+    assert setting.forge.update(pull_request.number, title="Another").body == pull_request.body
+    changed = setting.forge.update(pull_request.number, body="Otherwise.")
     assert (changed.title, changed.body) == ("Another", "Otherwise.")
 
 
 def test_close_and_reopen_are_idempotent(setting: Setting) -> None:
-    one = setting.open_pull_request()
-    assert setting.forge.close(one.number).state == "closed"
-    assert setting.forge.close(one.number).state == "closed"
-    assert setting.forge.update(one.number, state="open").state == "open"
-    assert setting.forge.update(one.number, state="open").state == "open"
+    pull_request = setting.open_pull_request()
+    assert setting.forge.close(pull_request.number).state == "closed"
+    assert setting.forge.close(pull_request.number).state == "closed"
+    assert setting.forge.update(pull_request.number, state="open").state == "open"
+    assert setting.forge.update(pull_request.number, state="open").state == "open"
 
 
 def test_pull_request_of_deleted_branch_is_found_but_not_reopened(setting: Setting) -> None:
-    one = setting.open_pull_request()
-    setting.forge.close(one.number)
-    setting.local.state.delete_branch(one.head_branch)
-    found = setting.forge.find(one.head_branch, "main")
-    assert found is not None
-    assert (found.number, found.head_sha) == (one.number, one.head_sha)
+    result = setting.open_pull_request()
+    setting.forge.close(result.number)
+    setting.local.state.delete_branch(result.head_branch)
+    pull_request = setting.forge.find(result.head_branch, "main")
+    assert pull_request is not None
+    assert (pull_request.number, pull_request.head_sha) == (result.number, result.head_sha)
     with pytest.raises(ForgeRefused):
-        setting.forge.update(one.number, state="open")
+        setting.forge.update(result.number, state="open")
 
 
 def test_unknown_number_raises_not_found(setting: Setting) -> None:
@@ -121,19 +121,19 @@ def test_unknown_number_raises_not_found(setting: Setting) -> None:
 
 
 def test_merged_pull_request_has_its_merge_commit(setting: Setting) -> None:
-    one = setting.open_pull_request(setting.branch(file="merged.md"))
-    commit = setting.local.state.merge(one.number, None, "Merge it", "ana")
-    merged = setting.forge.get(one.number)
-    assert (merged.state, merged.merge_sha, merged.head_sha) == ("merged", commit, one.head_sha)
+    pull_request = setting.open_pull_request(setting.branch(file="merged.md"))
+    commit = setting.local.state.merge(pull_request.number, None, "Merge it", "ana")
+    merged = setting.forge.get(pull_request.number)
+    assert (merged.state, merged.merge_sha, merged.head_sha) == ("merged", commit, pull_request.head_sha)
     assert merged.ended_at is not None
-    assert setting.forge.find(one.head_branch, "main") == merged
+    assert setting.forge.find(pull_request.head_branch, "main") == merged
 
 
 def test_open_pull_requests_are_listed_last_changed_first(setting: Setting) -> None:
     first, second, ended = (setting.open_pull_request(setting.branch()) for _ in range(3))
     setting.forge.close(ended.number)
     setting.local.state.comment(first.number, "bea", "A word.")
-    numbers = [one.number for one in setting.forge.list_open("main")]
+    numbers = [item.number for item in setting.forge.list_open("main")]
     assert numbers[:2] == [first.number, second.number]
     assert ended.number not in numbers
     assert setting.forge.list_open("main")[1] == setting.forge.find(second.head_branch, "main")
@@ -141,74 +141,74 @@ def test_open_pull_requests_are_listed_last_changed_first(setting: Setting) -> N
 
 
 def test_conflicting_pull_request_is_not_mergeable(setting: Setting) -> None:
-    one = setting.open_pull_request(setting.branch("# Example\n\nTheirs.\n"))
-    assert setting.forge.get(one.number).mergeable is True
+    pull_request = setting.open_pull_request(setting.branch("# Example\n\nTheirs.\n"))
+    assert setting.forge.get(pull_request.number).mergeable is True
     setting.commit("main", "# Example\n\nOurs.\n")
-    assert setting.forge.get(one.number).mergeable is False
+    assert setting.forge.get(pull_request.number).mergeable is False
 
 
 def test_merge_pushed_to_target_is_detected(setting: Setting) -> None:
-    one = setting.open_pull_request(setting.branch(file="pushed.md"))
-    setting.bare.git("update-ref", "refs/heads/main", _merge(setting, one.head_branch))
-    assert setting.forge.get(one.number).state == "merged"
+    pull_request = setting.open_pull_request(setting.branch(file="pushed.md"))
+    setting.bare.git("update-ref", "refs/heads/main", _merge(setting, pull_request.head_branch))
+    assert setting.forge.get(pull_request.number).state == "merged"
 
 
 def test_reviews_are_listed_oldest_first(setting: Setting) -> None:
-    one = setting.open_pull_request()
+    pull_request = setting.open_pull_request()
     state = setting.local.state
-    state.review(one.number, "bea", "changes_requested", "Shorter, please.")
-    state.review(one.number, "cid", "commented", "Looking at it.")
-    state.review(one.number, "dan", "pending", "A draft")
-    approval = state.review(one.number, "eve", "approved", "Good.")
-    found = setting.forge.reviews(one.number)
-    decided = [(review.author, review.verdict) for review in found if review.verdict != "commented"]
+    state.review(pull_request.number, "bea", "changes_requested", "Shorter, please.")
+    state.review(pull_request.number, "cid", "commented", "Looking at it.")
+    state.review(pull_request.number, "dan", "pending", "A draft")
+    approval = state.review(pull_request.number, "eve", "approved", "Good.")
+    reviews = setting.forge.reviews(pull_request.number)
+    decided = [(review.author, review.verdict) for review in reviews if review.verdict != "commented"]
     assert decided == [("bea", "changes_requested"), ("eve", "approved")]
-    assert found[-1].time == approval.time.replace(microsecond=found[-1].time.microsecond)
-    assert len({review.id for review in found}) == len(found)
+    assert reviews[-1].time == approval.time.replace(microsecond=reviews[-1].time.microsecond)
+    assert len({review.id for review in reviews}) == len(reviews)
     if setting.local.kind == "gitlab":  # which has no texts of reviews: they are comments
-        assert [review.commit for review in found] == [None, None]
-        texts = [comment.text for comment in setting.forge.comments(one.number)]
+        assert [review.commit for review in reviews] == [None, None]
+        texts = [comment.text for comment in setting.forge.comments(pull_request.number)]
         assert "Shorter, please." in texts
     else:
-        assert [review.text for review in found] == ["Shorter, please.", "Looking at it.", "Good."]
-        assert {review.commit for review in found} == {one.head_sha}
+        assert [review.text for review in reviews] == ["Shorter, please.", "Looking at it.", "Good."]
+        assert {review.commit for review in reviews} == {pull_request.head_sha}
 
 
 def test_withdrawn_approval_is_not_listed_as_approval(setting: Setting) -> None:
-    one = setting.open_pull_request()
-    setting.local.state.review(one.number, "bea", "approved")
+    pull_request = setting.open_pull_request()
+    setting.local.state.review(pull_request.number, "bea", "approved")
     if setting.local.kind == "gitlab":
-        setting.local.state.review(one.number, "bea", "dismissed")
-        assert setting.forge.reviews(one.number) == ()
+        setting.local.state.review(pull_request.number, "bea", "dismissed")
+        assert setting.forge.reviews(pull_request.number) == ()
     else:
         setting.local.state.pull_requests[0].reviews[0].verdict = "dismissed"
-        assert [review.verdict for review in setting.forge.reviews(one.number)] == ["dismissed"]
+        assert [review.verdict for review in setting.forge.reviews(pull_request.number)] == ["dismissed"]
 
 
 def test_only_general_comments_are_listed(setting: Setting) -> None:
-    one = setting.open_pull_request()
-    setting.forge.comment(one.number, "From docyard.")
+    pull_request = setting.open_pull_request()
+    setting.forge.comment(pull_request.number, "From docyard.")
     state = setting.local.state
-    state.comment(one.number, "bea", "Line\r\nand \x1b[31mline\x00.")
-    state.comment(one.number, "cid", "changed the title", by_system=True)
-    state.comment(one.number, "dan", "for members", is_internal=True)
-    state.comment(one.number, "eve", "on a line", on_line=True)
-    state.comment(one.number, "fay", "Last.")
-    found = setting.forge.comments(one.number)
-    assert [(comment.author, comment.text) for comment in found] == [
+    state.comment(pull_request.number, "bea", "Line\r\nand \x1b[31mline\x00.")
+    state.comment(pull_request.number, "cid", "changed the title", by_system=True)
+    state.comment(pull_request.number, "dan", "for members", is_internal=True)
+    state.comment(pull_request.number, "eve", "on a line", on_line=True)
+    state.comment(pull_request.number, "fay", "Last.")
+    comments = setting.forge.comments(pull_request.number)
+    assert [(comment.author, comment.text) for comment in comments] == [
         (BOT, "From docyard."),
         ("bea", "Line\nand [31mline."),
         ("fay", "Last."),
     ]
-    assert len({comment.id for comment in found}) == 3
+    assert len({comment.id for comment in comments}) == 3
 
 
 def test_read_only_token_is_denied_with_fix(setting: Setting) -> None:
-    one = setting.open_pull_request()
+    pull_request = setting.open_pull_request()
     reader = setting.adapter(setting.local.reader)
-    assert reader.get(one.number).number == one.number
+    assert reader.get(pull_request.number).number == pull_request.number
     with pytest.raises(ForgeDenied, match=r"did not permit the request \(status 403\): Resource") as denied:
-        reader.comment(one.number, "May I?")
+        reader.comment(pull_request.number, "May I?")
     assert "DOCYARD_FORGE_TOKEN" in denied.value.fix
     reader.close_connections()
 
@@ -251,6 +251,6 @@ def test_open_pull_request_is_found_by_one_call(setting: Setting) -> None:
 def test_branch_with_special_characters_is_found(setting: Setting, branch: str) -> None:
     setting.commit(branch, "Odd.\n", parent="main")
     number = setting.open_pull_request(branch).number
-    found = setting.forge.find(branch, "main")
-    assert found is not None
-    assert (found.number, found.head_branch) == (number, branch)
+    pull_request = setting.forge.find(branch, "main")
+    assert pull_request is not None
+    assert (pull_request.number, pull_request.head_branch) == (number, branch)

@@ -33,43 +33,45 @@ Files = dict[str, str | bytes]
 
 def create_proposal(repo: repositories.Repo, description: str, files: Files) -> tuple[Workspace, Proposal]:
     workspace = Workspace.open(repo.path, durable=False)
-    made = workspace.proposal_actions().open("Say it anew", description, ACTOR)
-    repo.git("switch", "-q", made.content.branch)
+    proposal = workspace.proposal_actions().open("Say it anew", description, ACTOR)
+    repo.git("switch", "-q", proposal.content.branch)
     repo.commit(files)
     repo.git("switch", "-q", "main")
-    return workspace, workspace.proposal_actions().find(made.id)
+    return workspace, workspace.proposal_actions().find(proposal.id)
 
 
-def body_of(workspace: Workspace, proposal: Proposal) -> str:
+def build_body(workspace: Workspace, proposal: Proposal) -> str:
     return build_description(proposal, workspace.proposal_reviews().changes(proposal))
 
 
 def test_body_has_description_changes_and_marker(repo: repositories.Repo) -> None:
     files: Files = {"README.md": "# Example\n\nAnother text.\n", "logo.svg": b"<svg/>"}
-    workspace, one = create_proposal(repo, "Clients *ask* for it.", files)
-    parts = body_of(workspace, one).split("\n\n")
+    workspace, proposal = create_proposal(repo, "Clients *ask* for it.", files)
+    parts = build_body(workspace, proposal).split("\n\n")
     assert parts[:3] == ["Clients *ask* for it.", "### `README.md`", "#### Example (`_preamble`)"]
     assert parts[3] == "```diff\n-Text.\n+Another text.\n```"
-    assert parts[-3:] == ["Other files:", "- `logo.svg`", format_marker(one.id)]
+    assert parts[-3:] == ["Other files:", "- `logo.svg`", format_marker(proposal.id)]
 
 
 def test_long_body_is_truncated_at_sections_with_a_note(repo: repositories.Repo) -> None:
     sections = "".join(f"## Part {n}\n\n{f'@ann fixes #{n}. ' * 60}\n\n" for n in range(200))
     repo.commit({"long.md": f"# Long\n\n{sections}"})
-    workspace, one = create_proposal(
+    workspace, proposal = create_proposal(
         repo, "Long " * 12_000, {"long.md": f"# Long\n\n{sections.replace('ann', 'bea')}"}
     )
-    body = body_of(workspace, one)
+    body = build_body(workspace, proposal)
     assert len(body) <= MAX_DESCRIPTION_CHARS
     assert "more changes." in body
     assert "The rest of the description is in the proposal." in body
-    assert body.endswith(format_marker(one.id))
+    assert body.endswith(format_marker(proposal.id))
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~~", "  ```md"])
 def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence: str) -> None:
-    workspace, one = create_proposal(repo, f"See\n\n{fence}\ncode", {"README.md": "# Example\n\nOther.\n"})
-    before = body_of(workspace, one).partition("\n\n###")[0]
+    workspace, proposal = create_proposal(
+        repo, f"See\n\n{fence}\ncode", {"README.md": "# Example\n\nOther.\n"}
+    )
+    before = build_body(workspace, proposal).partition("\n\n###")[0]
     assert before.endswith(f"code\n{fence.strip().removesuffix('md')}")
 
 
@@ -90,9 +92,9 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
     ],
 )
 def test_texts_that_a_forge_executes_are_escaped(text: str, never: str) -> None:
-    found = neutralize_commands(text)
-    assert not [word for word in never.split(" ") if word.replace("_", " ") in found]
-    assert found.replace("\u200b", "").replace("\\/", "/") == text
+    neutralized = neutralize_commands(text)
+    assert not [word for word in never.split(" ") if word.replace("_", " ") in neutralized]
+    assert neutralized.replace("\u200b", "").replace("\\/", "/") == text
 
 
 @loop_over(
@@ -115,18 +117,18 @@ def test_escaping_takes_linear_time() -> None:
 
 def test_title_is_short_and_mentions_no_user(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    made = workspace.proposal_actions().open("@ana: " + "x" * 240, "", ACTOR)
-    assert len(get_title(made)) <= 255
-    assert "@ana" not in get_title(made)
+    proposal = workspace.proposal_actions().open("@ana: " + "x" * 240, "", ACTOR)
+    assert len(get_title(proposal)) <= 255
+    assert "@ana" not in get_title(proposal)
 
 
 def test_escaped_title_stays_within_the_limit(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    found = get_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
-    assert len(found) <= 250
-    assert "@a" not in found
+    title = get_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
+    assert len(title) <= 250
+    assert "@a" not in title
 
 
 def test_file_name_that_is_not_utf_8_is_listed(repo: repositories.Repo) -> None:
-    workspace, one = create_proposal(repo, "", {"caf\udce9.txt": "x"})
-    assert body_of(workspace, one).encode()
+    workspace, proposal = create_proposal(repo, "", {"caf\udce9.txt": "x"})
+    assert build_body(workspace, proposal).encode()

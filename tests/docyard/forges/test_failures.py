@@ -67,9 +67,9 @@ def test_each_status_raises_its_error(setting: Setting, status: int, kind: type[
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_temporary_failure_is_retried(setting: Setting, status: int) -> None:
-    one = setting.open_pull_request()
+    pull_request = setting.open_pull_request()
     setting.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
-    assert setting.forge.get(one.number).number == one.number
+    assert setting.forge.get(pull_request.number).number == pull_request.number
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
@@ -77,7 +77,7 @@ def test_post_is_not_retried(setting: Setting, status: int) -> None:
     setting.local.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
         setting.forge.open(NEW)
-    assert sum(one.method == "POST" for one in setting.local.received) == 1
+    assert sum(item.method == "POST" for item in setting.local.received) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_unusable_response_is_unreachable(setting: Setting, kind: str) -> None:
         setting.forge.get(1)
     assert PASSWORD not in f"{error.value!r}"
     setting.local.faults.clear()
-    one = setting.open_pull_request()
-    assert setting.forge.get(one.number).number == one.number
+    pull_request = setting.open_pull_request()
+    assert setting.forge.get(pull_request.number).number == pull_request.number
 
 
 # All kinds share one transport, and these tests are slow.
@@ -127,12 +127,12 @@ def test_slow_or_large_response_is_unreachable(setting: Setting, kind: str) -> N
 
 @pytest.mark.parametrize("shared_setting", ["github"], indirect=True)
 def test_list_stops_at_the_page_limit(setting: Setting) -> None:
-    one = setting.open_pull_request()
+    pull_request = setting.open_pull_request()
     for number in range(5):
-        setting.local.state.comment(one.number, "bea", f"{number}")
+        setting.local.state.comment(pull_request.number, "bea", f"{number}")
     setting.local.page_size = 1
     forge = setting.adapter(patience=STEADY._replace(pages=3))
-    assert [text.text for text in forge.comments(one.number)] == ["0", "1", "2"]
+    assert [text.text for text in forge.comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
 
 
@@ -194,7 +194,7 @@ def _adapter(port: int, patience: TransportLimits = QUICK) -> Forge:
 
 @contextmanager
 def serve_slow_headers() -> Iterator[int]:
-    """Start a server that sends a byte of a header now and then, and yield its port."""
+    """Start a server that sends bytes of a header at intervals, and yield its port."""
     is_over = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.05)

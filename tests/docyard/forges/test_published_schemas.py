@@ -32,26 +32,26 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("shared_setting", PUBLISHED, indirect=True)
 def test_requests_and_responses_match_published_schemas(setting: Setting) -> None:
-    one = setting.open_pull_request(setting.branch(file="published.md"))
+    pull_request = setting.open_pull_request(setting.branch(file="published.md"))
     state = setting.local.state
     for verdict in ("approved", "changes_requested", "commented", "dismissed"):
-        state.review(one.number, "bea", verdict, "Said.")
-    state.comment(one.number, "cid", "Said too.")
-    setting.forge.comment(one.number, "And this.")
-    setting.forge.find(one.head_branch, "main")
-    setting.forge.update(one.number, title="Another", body="Text")
-    setting.forge.close(one.number)
-    setting.forge.update(one.number, state="open")
-    setting.forge.reviews(one.number)
-    setting.forge.comments(one.number)
+        state.review(pull_request.number, "bea", verdict, "Said.")
+    state.comment(pull_request.number, "cid", "Said too.")
+    setting.forge.comment(pull_request.number, "And this.")
+    setting.forge.find(pull_request.head_branch, "main")
+    setting.forge.update(pull_request.number, title="Another", body="Text")
+    setting.forge.close(pull_request.number)
+    setting.forge.update(pull_request.number, state="open")
+    setting.forge.reviews(pull_request.number)
+    setting.forge.comments(pull_request.number)
     setting.forge.list_open("main")
-    setting.forge.get(one.number)
-    state.merge(one.number, None, "Merge it", "ana")
-    setting.forge.find(one.head_branch, "main")
+    setting.forge.get(pull_request.number)
+    state.merge(pull_request.number, None, "Merge it", "ana")
+    setting.forge.find(pull_request.head_branch, "main")
     prefix, names = PUBLISHED[setting.local.kind]
     for name in names:
-        seen = {check_request(name, request, prefix) for request in setting.local.received}
-        assert seen == set(load_published(name)["operations"])
+        operations = {check_request(name, request, prefix) for request in setting.local.received}
+        assert operations == set(load_published(name)["operations"])
 
 
 def check_request(publisher: str, request: ReceivedRequest, prefix: str) -> str:

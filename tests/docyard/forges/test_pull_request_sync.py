@@ -75,10 +75,10 @@ def test_unchanged_pull_request_costs_one_call(here: ForgeScene) -> None:
     drafts = here.open()
     here.round()
     here.local.received.clear()
-    found = here.round()
-    mine = [one for one in found.pull_requests if one.proposal == proposal.id]
-    assert [one.wrote_events for one in mine] == [False]
-    assert drafts.id not in {one.proposal for one in found.pull_requests}
+    report = here.round()
+    mine = [pull_request for pull_request in report.pull_requests if pull_request.proposal == proposal.id]
+    assert [pull_request.wrote_events for pull_request in mine] == [False]
+    assert drafts.id not in {pull_request.proposal for pull_request in report.pull_requests}
     assert all(request.path.endswith("/pulls") for request in here.local.received)
     assert (
         len([request for request in here.local.received if proposal.content.branch in str(request.query)])
@@ -99,7 +99,11 @@ def test_many_pull_requests_are_listed_by_one_call(here: ForgeScene, monkeypatch
         ]
 
     def outcome(proposal: Proposal) -> PullRequestOutcome:
-        return next(one for one in here.round().pull_requests if one.proposal == proposal.id)
+        return next(
+            pull_request
+            for pull_request in here.round().pull_requests
+            if pull_request.proposal == proposal.id
+        )
 
     here.local.received.clear()
     assert outcome(first).wrote_events is False
@@ -125,8 +129,8 @@ def test_many_pull_requests_are_listed_by_one_call(here: ForgeScene, monkeypatch
 def test_forge_approval_is_shown_but_satisfies_no_rule(here: ForgeScene) -> None:
     proposal, number = here.create_pull_request()
     here.local.state.review(number, "ana", "approved", "Good.")
-    found = here.follow(proposal)
-    assert (found.reviews, found.comments, found.done, found.waits) == (1, 0, (), None)
+    report = here.follow(proposal)
+    assert (report.reviews, report.comments, report.done, report.waits) == (1, 0, (), None)
     now = here.now(proposal)
     (bound,) = now.reviews
     author = bound.review.author
@@ -168,7 +172,7 @@ def test_reviews_and_comments_are_imported_once(here: ForgeScene) -> None:
     assert first.wrote_events
     for follower in (here.follower, type(here.follower)(here.workspace)):
         again = follower.follow(here.forge, "origin", branches=[proposal.content.branch]).pull_requests
-        assert [(one.reviews, one.comments, one.wrote_events) for one in again] == [(0, 0, False)]
+        assert [(item.reviews, item.comments, item.wrote_events) for item in again] == [(0, 0, False)]
     (thread,) = here.now(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
     assert thread.comment.author.name == "ben"
@@ -218,8 +222,8 @@ def test_merge_on_forge_is_detected_from_commits(here: ForgeScene) -> None:
     assert here.follow(proposal).waits == "not_fetched"
     assert here.now(proposal).state is ProposalState.OPEN
     here.pull()
-    found = here.follow(proposal)
-    assert (found.state, found.done, found.waits) == ("merged", (), None)
+    report = here.follow(proposal)
+    assert (report.state, report.done, report.waits) == ("merged", (), None)
     now = here.now(proposal)
     assert now.state is ProposalState.MERGED
     assert now.content.closed_by is None
@@ -244,8 +248,8 @@ def test_merge_without_last_commits_leaves_proposal_open(here: ForgeScene, how: 
     here.local.state.merge(number, None, "Merge it", "ana", how=how)
     here.rewrite(proposal)
     here.pull()
-    found = here.follow(proposal)
-    assert (found.done, found.waits) == ((), "gone_on")
+    report = here.follow(proposal)
+    assert (report.done, report.waits) == ((), "gone_on")
     assert here.now(proposal).state is ProposalState.OPEN
 
 
@@ -286,33 +290,33 @@ def test_token_that_cannot_close_adds_no_comments(here: ForgeScene) -> None:
     here.local.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
         assert here.round(branches=[proposal.content.branch]).error is not None
-    assert here.local.state.one(number).comments == []
+    assert here.local.state.find_pull_request(number).comments == []
     assert here.follow(proposal).done == ("closed_there",)
-    assert len(here.local.state.one(number).comments) == 1
+    assert len(here.local.state.find_pull_request(number).comments) == 1
 
 
 def test_failure_of_one_pull_request_does_not_affect_others(here: ForgeScene) -> None:
     first, other = here.create_pull_request()
     second, number = here.create_pull_request()
-    for each in (other, number):
-        here.local.state.review(each, "ana", "approved")
+    for item in (other, number):
+        here.local.state.review(item, "ana", "approved")
     here.local.faults.append(Fault(status=403, path=f"/pulls/{number}/reviews"))
-    found = here.round(branches=[first.content.branch, second.content.branch])
-    assert found.error is not None
-    assert found.error.code == "FORGE_DENIED"
-    assert [one.proposal for one in found.pull_requests] == [first.id]
+    report = here.round(branches=[first.content.branch, second.content.branch])
+    assert report.error is not None
+    assert report.error.code == "FORGE_DENIED"
+    assert [pull_request.proposal for pull_request in report.pull_requests] == [first.id]
     assert here.now(first).state is ProposalState.APPROVED
 
 
 def test_response_for_another_pull_request_is_rejected(here: ForgeScene) -> None:
     proposal, number = here.create_pull_request()
     _, other = here.create_pull_request()
-    body = github_api._pull_request(here.local, here.local.state.one(other), "pull-request")
+    body = github_api._pull_request(here.local, here.local.state.find_pull_request(other), "pull-request")
     here.local.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
-    found = here.round(branches=[proposal.content.branch])
-    assert found.error is not None
-    assert "the response is for another pull request" in found.error.message
-    assert found.pull_requests == ()
+    report = here.round(branches=[proposal.content.branch])
+    assert report.error is not None
+    assert "the response is for another pull request" in report.error.message
+    assert report.pull_requests == ()
 
 
 def test_client_named_like_a_forge_is_not_trusted(here: ForgeScene) -> None:
@@ -372,7 +376,7 @@ def test_closed_proposal_closes_pull_request_with_one_comment(here: ForgeScene) 
     proposal, number = here.create_pull_request()
     here.proposal_actions.close(proposal.id, ADA, "Not now.")
     assert here.follow(proposal).done == ("closed_there",)
-    there = here.local.state.one(number)
+    there = here.local.state.find_pull_request(number)
     assert there.state == "closed"
     assert "Closed where it was proposed." in there.comments[-1].text
     assert here.follow(proposal).comments == 0
@@ -384,7 +388,7 @@ def test_merged_proposal_closes_pull_request_after_push(here: ForgeScene) -> Non
     here.proposal_actions.review(proposal.id, here.person("bea"), ReviewDecision.APPROVE)
     merged = here.proposal_actions.merge(proposal.id, here.person("cleo"))
     assert here.follow(proposal).done == ()
-    assert here.local.state.one(number).state == "open"
+    assert here.local.state.find_pull_request(number).state == "open"
     # A forge that does not detect the pushed merge: its pull request is closed later.
     there = here.local.state.pull_requests[number - 1]
     target, there.target = there.target, "elsewhere"
@@ -405,8 +409,8 @@ def test_conflict_on_forge_is_reported(here: ForgeScene) -> None:
     page = here.page_of(proposal)
     here.repo.commit({page: "# Page\n\n## Use\n\nNever.\n"})
     here.repo.git("push", "-q", "origin", "main")
-    found = here.follow(proposal)
-    assert found.waits == "conflict"
+    report = here.follow(proposal)
+    assert report.waits == "conflict"
     lines = format_round(here.round(branches=[proposal.content.branch]))
     assert lines == [
         f"Proposal {proposal.id} has conflicts with its target on GitHub.",
@@ -416,8 +420,8 @@ def test_conflict_on_forge_is_reported(here: ForgeScene) -> None:
 
 def test_number_selects_its_proposal_and_issue_selects_none(here: ForgeScene) -> None:
     proposal, number = here.create_pull_request()
-    found = here.round(numbers=[number, 999_999])
-    assert [one.proposal for one in found.pull_requests] == [proposal.id]
+    report = here.round(numbers=[number, 999_999])
+    assert [pull_request.proposal for pull_request in report.pull_requests] == [proposal.id]
     assert here.round(numbers=[999_999]).pull_requests == ()
 
 
@@ -448,14 +452,14 @@ def test_forge_failure_is_reported_and_changes_nothing(here: ForgeScene, fault: 
     here.local.state.review(number, "ana", "approved")
     fails = Fault(status=fault.status, headers=fault.headers, times=3, path="reviews")
     here.local.faults.append(fails)
-    found = here.round(branches=[proposal.content.branch])
-    assert found.error is not None
-    assert found.error.code == fault.code
+    report = here.round(branches=[proposal.content.branch])
+    assert report.error is not None
+    assert report.error.code == fault.code
     assert here.now(proposal).content.reviews == ()
-    data = round_to_data(found)
+    data = round_to_data(report)
     assert data is not None
     assert data["error"]["code"] == fault.code  # type: ignore[index]
-    assert "was not checked completely" in format_round(found)[0]
+    assert "was not checked completely" in format_round(report)[0]
     here.local.faults.clear()
     assert here.follow(proposal).reviews == 1
 

@@ -76,11 +76,11 @@ def submitted_proposal(shared_clone: Clone) -> Proposal:
 
 def create_proposal(clone: Clone, workspace: Workspace, title: str = "Say it anew") -> Proposal:
     """Create a submitted proposal with one commit."""
-    made = workspace.proposal_actions().open(title, "Because @ana asked.", ACTOR)
-    clone.git("switch", "-q", made.content.branch)
-    clone.commit({f"pages/{made.id}.md": f"# {title}\n\nWords.\n"})
+    proposal = workspace.proposal_actions().open(title, "Because @ana asked.", ACTOR)
+    clone.git("switch", "-q", proposal.content.branch)
+    clone.commit({f"pages/{proposal.id}.md": f"# {title}\n\nWords.\n"})
     clone.git("switch", "-q", "main")
-    return workspace.proposal_actions().submit(made.id, ACTOR).proposal
+    return workspace.proposal_actions().submit(proposal.id, ACTOR).proposal
 
 
 def submit(setting: Setting, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
@@ -91,35 +91,39 @@ def submit(setting: Setting, workspace: Workspace, proposal: Proposal) -> Opened
 def test_submission_pushes_branch_and_opens_pull_request(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
+    proposal = create_proposal(clone, workspace)
     main_there = setting.bare.git("rev-parse", "main")
-    result = submit(setting, workspace, one)
-    found = result.pull_request
+    result = submit(setting, workspace, proposal)
+    pull_request = result.pull_request
     assert result.is_new
     assert result.send_error is None
-    assert (found.head_branch, found.head_sha, found.target) == (one.content.branch, one.tip, "main")
-    assert found.title == "Say it anew"
-    assert found.body.startswith("Because @\u200bana asked.\n\n### `pages/")
-    assert found.body.endswith(format_marker(one.id))
-    for branch in (one.content.branch, "docyard/discussion"):
+    assert (pull_request.head_branch, pull_request.head_sha, pull_request.target) == (
+        proposal.content.branch,
+        proposal.tip,
+        "main",
+    )
+    assert pull_request.title == "Say it anew"
+    assert pull_request.body.startswith("Because @\u200bana asked.\n\n### `pages/")
+    assert pull_request.body.endswith(format_marker(proposal.id))
+    for branch in (proposal.content.branch, "docyard/discussion"):
         assert setting.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
     assert setting.bare.git("rev-parse", "main") == main_there
-    (thread,) = workspace.proposal_actions().find(one.id).content.threads
-    assert thread.comment.text == f"Opened as pull request [1]({found.url})."
+    (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
+    assert thread.comment.text == f"Opened as pull request [1]({pull_request.url})."
 
 
 @MAINLY_ON_ONE
 def test_second_submission_updates_only_changed_fields(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
-    number = submit(setting, workspace, one).pull_request.number
+    proposal = create_proposal(clone, workspace)
+    number = submit(setting, workspace, proposal).pull_request.number
     setting.local.received.clear()
-    again = submit(setting, workspace, one)
+    again = submit(setting, workspace, proposal)
     assert (again.is_new, again.pull_request.number) == (False, number)
     assert {request.method for request in setting.local.received} == {"GET"}
-    workspace.proposal_actions().edit(one.id, ACTOR, title="Say it better", description="Shorter.")
-    renamed = submit(setting, workspace, workspace.proposal_actions().find(one.id)).pull_request
+    workspace.proposal_actions().edit(proposal.id, ACTOR, title="Say it better", description="Shorter.")
+    renamed = submit(setting, workspace, workspace.proposal_actions().find(proposal.id)).pull_request
     assert (renamed.number, renamed.title) == (number, "Say it better")
     assert renamed.body.startswith("Shorter.\n\n### ")
     assert len(setting.local.state.pull_requests) == 1
@@ -134,16 +138,16 @@ def test_slower_call_does_not_restore_older_text(
     workspace.proposal_actions().edit(before.id, ACTOR, title="Say it better", description="Shorter.")
     submit(setting, workspace, workspace.proposal_actions().find(before.id))
     late = submit(setting, workspace, before).pull_request
-    for found in (late, setting.forge.get(late.number)):
-        assert (found.title, found.body.partition("\n")[0]) == ("Say it better", "Shorter.")
+    for item in (late, setting.forge.get(late.number)):
+        assert (item.title, item.body.partition("\n")[0]) == ("Say it better", "Shorter.")
 
 
 @MAINLY_ON_ONE
 def test_submission_reopens_closed_pull_request(setting: Setting, clone: Clone, workspace: Workspace) -> None:
-    one = create_proposal(clone, workspace)
-    number = submit(setting, workspace, one).pull_request.number
+    proposal = create_proposal(clone, workspace)
+    number = submit(setting, workspace, proposal).pull_request.number
     setting.forge.close(number)
-    again = submit(setting, workspace, one)
+    again = submit(setting, workspace, proposal)
     assert (again.pull_request.number, again.pull_request.state, again.is_new) == (number, "open", False)
 
 
@@ -152,10 +156,10 @@ def test_submission_reopens_closed_pull_request(setting: Setting, clone: Clone, 
 def test_submission_restores_branch_deleted_on_forge(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
-    submit(setting, workspace, one)
-    setting.local.state.delete_branch(one.content.branch)
-    assert submit(setting, workspace, one).pull_request.head_sha == one.tip
+    proposal = create_proposal(clone, workspace)
+    submit(setting, workspace, proposal)
+    setting.local.state.delete_branch(proposal.content.branch)
+    assert submit(setting, workspace, proposal).pull_request.head_sha == proposal.tip
 
 
 @ON_ONE
@@ -182,34 +186,36 @@ def test_remote_discussion_is_merged_before_push(
 def test_remote_commits_of_others_are_not_overwritten(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
-    submit(setting, workspace, one)
-    theirs = setting.commit(one.content.branch, "# Theirs\n", "theirs.md")
-    assert submit(setting, workspace, one).pull_request.head_sha == theirs  # their commit is based on ours
-    clone.git("switch", "-q", one.content.branch)
+    proposal = create_proposal(clone, workspace)
+    submit(setting, workspace, proposal)
+    theirs = setting.commit(proposal.content.branch, "# Theirs\n", "theirs.md")
+    assert (
+        submit(setting, workspace, proposal).pull_request.head_sha == theirs
+    )  # their commit is based on ours
+    clone.git("switch", "-q", proposal.content.branch)
     clone.commit({"ours.md": "# Ours\n"})
     clone.git("switch", "-q", "main")
     announced = build_announcer(workspace, lambda: access(setting), Access)(
-        workspace.proposal_actions().find(one.id)
+        workspace.proposal_actions().find(proposal.id)
     )
     assert announced is not None
     assert announced.error is not None
     assert "docyard sync --branch" in announced.error.fix
-    assert setting.bare.git("rev-parse", one.content.branch).strip() == theirs
+    assert setting.bare.git("rev-parse", proposal.content.branch).strip() == theirs
 
 
 @ON_ONE
 def test_missing_link_is_added_by_next_submission(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
-    push_proposal(workspace, Access(), one.content.branch)
-    found = setting.open_pull_request(one.content.branch)
+    proposal = create_proposal(clone, workspace)
+    push_proposal(workspace, Access(), proposal.content.branch)
+    pull_request = setting.open_pull_request(proposal.content.branch)
     for _ in range(2):
-        result = submit(setting, workspace, one)
+        result = submit(setting, workspace, proposal)
         assert (result.is_new, result.send_error) == (False, None)
-    (thread,) = workspace.proposal_actions().find(one.id).content.threads
-    assert thread.comment.text == f"Opened as pull request [{found.number}]({found.url})."
+    (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
+    assert thread.comment.text == f"Opened as pull request [{pull_request.number}]({pull_request.url})."
     assert setting.bare.git("rev-parse", "docyard/discussion") == clone.git("rev-parse", "docyard/discussion")
 
 
@@ -217,11 +223,11 @@ def test_missing_link_is_added_by_next_submission(
 def test_concurrent_submissions_open_one_pull_request(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    one = create_proposal(clone, workspace)
+    proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
-        result = list(pool.map(lambda _: submit(setting, workspace, one), range(2)))
-    assert {found.pull_request.number for found in result} == {1}
-    assert sorted(found.is_new for found in result) == [False, True]
+        result = list(pool.map(lambda _: submit(setting, workspace, proposal), range(2)))
+    assert {item.pull_request.number for item in result} == {1}
+    assert sorted(item.is_new for item in result) == [False, True]
 
 
 @ON_ONE
@@ -229,13 +235,13 @@ def test_concurrent_submissions_open_one_pull_request(
 def test_lost_response_opens_no_second_pull_request(
     setting: Setting, clone: Clone, workspace: Workspace, kind: str
 ) -> None:
-    one = create_proposal(clone, workspace)
+    proposal = create_proposal(clone, workspace)
     setting.local.faults.append(Fault(kind=kind, status=409, method="POST"))
     if kind == "cut":  # the forge opened nothing, so the error is reported, and the next submission opens it
-        announced = build_announcer(workspace, lambda: access(setting), Access)(one)
+        announced = build_announcer(workspace, lambda: access(setting), Access)(proposal)
         assert announced is not None
         assert announced.error is not None
-    assert submit(setting, workspace, one).pull_request.number == 1
+    assert submit(setting, workspace, proposal).pull_request.number == 1
     assert len(setting.local.state.pull_requests) == 1
 
 
@@ -255,10 +261,10 @@ def access(setting: Setting, token: str | None = PASSWORD) -> ForgeAccess:
 def test_command_opens_and_prints_pull_request(
     setting: Setting, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
-    one = create_proposal(clone, workspace)
-    assert main(["proposals", "submit", one.id, "-C", str(clone.path)]) == 0
+    proposal = create_proposal(clone, workspace)
+    assert main(["proposals", "submit", proposal.id, "-C", str(clone.path)]) == 0
     assert "Opened pull request 1, https://forge.example/ana/" in " ".join(capsys.readouterr().out.split())
-    assert main(["proposals", "submit", one.id, "-C", str(clone.path), "--json"]) == 0
+    assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)["pull_request"]
     assert (data["number"], data["new"], data["forge"]) == (1, False, setting.local.kind)
 
@@ -267,8 +273,8 @@ def test_command_opens_and_prints_pull_request(
 def test_command_with_no_forge_opens_none(
     setting: Setting, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
-    one = create_proposal(clone, workspace)
-    assert main(["proposals", "submit", one.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
+    proposal = create_proposal(clone, workspace)
+    assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)
     assert setting.local.received == []
 
@@ -305,8 +311,8 @@ def test_tool_opens_pull_request_or_reports_failure(
 ) -> None:
     workspace.announcer = build_announcer(workspace, lambda: access(setting), Access)
     toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
-    one = create_proposal(clone, workspace)
-    call = {"proposal": one.id, "action": "submit"}
+    proposal = create_proposal(clone, workspace)
+    call = {"proposal": proposal.id, "action": "submit"}
     result = toolbox.call("update_proposal", call, client="tests").data
     assert result["pull_request"]["number"] == 1
     assert result["pull_request"]["new"] is True
@@ -322,7 +328,7 @@ def test_tool_opens_pull_request_or_reports_failure(
 def test_submission_without_forge_succeeds(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.normal(tmp_path / "alone")
     workspace = Workspace.open(repo.path, durable=False)
-    one = create_proposal(repo, workspace)
-    assert build_announcer(workspace, ForgeAccess, Access)(one) is None
-    assert main(["proposals", "submit", one.id, "-C", str(repo.path), "--json"]) == 0
+    proposal = create_proposal(repo, workspace)
+    assert build_announcer(workspace, ForgeAccess, Access)(proposal) is None
+    assert main(["proposals", "submit", proposal.id, "-C", str(repo.path), "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)

@@ -47,7 +47,7 @@ from workspace.workspace import Workspace
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "hook-51c0ffee"
 NOW = 1_760_000_000.0
-PATIENCE = 60.0  # seconds, on a busy machine too
+TIMEOUT_S = 60.0  # seconds, on a busy machine too
 REPOSITORIES = {"github": "ana/docs", "gitea": "ana/docs", "gitlab": "ana/teams/docs"}
 
 Headers = dict[str, str]
@@ -79,11 +79,11 @@ def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECR
 def sign_standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -> Headers:
     """Return the headers of GitLab's signing token (Standard Webhooks)."""
     signed_text = f"{id}.{int(time)}.".encode() + body
-    made = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
+    signature = base64.b64encode(hmac.new(key, signed_text, hashlib.sha256).digest()).decode()
     return {
         "webhook-id": id,
         "webhook-timestamp": str(int(time)),
-        "webhook-signature": f"v1,bm8= v1,{made}",
+        "webhook-signature": f"v1,bm8= v1,{signature}",
     }
 
 
@@ -124,7 +124,7 @@ class StubExchanges(ExchangeQueue):
 
     def _run_exchange(self, pending: Any) -> ExchangeResult:
         self.scopes.append(EventScope(tuple(sorted(pending.branches)), tuple(sorted(pending.numbers))))
-        assert self.go.wait(PATIENCE)
+        assert self.go.wait(TIMEOUT_S)
         return self.found
 
 
@@ -150,7 +150,7 @@ class Hooks:
     def __init__(self, here: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = here.local.kind
         self.webhooks = Webhooks(
-            here.workspace, exchanges, here.access, secret, timeout_s=PATIENCE, clock=lambda: NOW
+            here.workspace, exchanges, here.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
         )
         self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
@@ -169,14 +169,14 @@ def stub_exchanges() -> StubExchanges:
 
 @pytest.fixture
 def hooks(here: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
-    made = Hooks(here, stub_exchanges)
-    with made.client:
-        yield made
+    new_hooks = Hooks(here, stub_exchanges)
+    with new_hooks.client:
+        yield new_hooks
 
 
 def test_push_is_fetched_and_pull_request_is_checked(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    done = hooks.send_event("push", payload(hooks.kind))
-    assert (done.status_code, done.json()) == (200, {"commit": "c" * 40, "followed": None})
+    response = hooks.send_event("push", payload(hooks.kind))
+    assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
     assert hooks.send_event("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
     assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
@@ -276,9 +276,9 @@ def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: S
         _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
         sent += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
         _wait_until(lambda: stub_exchanges.calls == 8)
-        assert not any(one.done() for one in sent)
+        assert not any(item.done() for item in sent)
         stub_exchanges.go.set()
-        assert {one.result().status_code for one in sent} == {200}
+        assert {item.result().status_code for item in sent} == {200}
     assert len(stub_exchanges.scopes) == 2
     assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)
@@ -290,7 +290,7 @@ def _send_in_pool(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future
 
 
 def _wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -458,7 +458,7 @@ def test_server_accepts_webhooks_without_its_token(
     repo = repositories.normal(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*preloaded.python(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [*preloaded.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:
@@ -467,7 +467,7 @@ def test_server_accepts_webhooks_without_its_token(
             where = urlsplit(server.stdout.readline().strip())
             request = urllib.request.Request(f"http://{where.netloc}/hooks/github", b"{}", method="POST")
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(request, timeout=PATIENCE)
+                urllib.request.urlopen(request, timeout=TIMEOUT_S)
             refused.value.close()
             assert refused.value.code == status
         finally:

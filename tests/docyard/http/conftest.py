@@ -25,7 +25,7 @@ from workspace.workspace import Workspace
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
-PATIENCE = 20.0  # seconds until a response, on a busy machine too
+TIMEOUT_S = 20.0  # seconds until a response, on a busy machine too
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
     "guide.md": "# Guide\n\nHow to begin.\n\n## Tasks\n\n- [ ] Try\n",
@@ -49,10 +49,10 @@ class RunningApp(NamedTuple):
 
 
 def _limit_duration(app: ASGIApp) -> ASGIApp:
-    """Limit the duration of a request, because the test client would read an endless stream for ever."""
+    """Limit the duration of a request, because the test client would read an endless stream forever."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        with anyio.fail_after(None if scope["type"] == "lifespan" else PATIENCE):
+        with anyio.fail_after(None if scope["type"] == "lifespan" else TIMEOUT_S):
             await app(scope, receive, send)
 
     return limited

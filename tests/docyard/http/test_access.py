@@ -21,10 +21,10 @@ POLICY = (
 @loop_over("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", ""])
 def test_foreign_host_returns_421_even_with_token(token_app: RunningApp, path: str, host: str) -> None:
     shown = {"Host": host, "Authorization": f"Bearer {token_app.token}", "X-Forwarded-Host": HOST}
-    found = token_app.new_client().get(path, headers=shown)
-    assert found.status_code == 421
-    assert "content-security-policy" in found.headers
-    assert token_app.token not in found.text
+    response = token_app.new_client().get(path, headers=shown)
+    assert response.status_code == 421
+    assert "content-security-policy" in response.headers
+    assert token_app.token not in response.text
 
 
 @loop_over(
@@ -55,8 +55,8 @@ def test_origin_header_decides_the_status(
 @loop_over("name", ["Host", "Origin"])
 def test_repeated_header_is_refused(token_app: RunningApp, name: str) -> None:
     value = HOST if name == "Host" else OWN
-    found = token_app.new_client().get("/", headers=[(name, value), (name, value)])
-    assert found.status_code == (400 if name == "Host" else 403)
+    response = token_app.new_client().get("/", headers=[(name, value), (name, value)])
+    assert response.status_code == (400 if name == "Host" else 403)
 
 
 @pytest.mark.anyio
@@ -113,8 +113,8 @@ def test_proxied_name_requires_its_scheme(proxied_app: RunningApp) -> None:
 
 @loop_over("path", ["/", "/none", "/static/base.css", "/mcp", "/login"])
 def test_every_response_has_isolation_headers(token_app: RunningApp, path: str) -> None:
-    found = token_app.new_client().get(path)
-    assert found.headers["content-security-policy"] == POLICY
+    response = token_app.new_client().get(path)
+    assert response.headers["content-security-policy"] == POLICY
     for name, value in (
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),
@@ -122,7 +122,7 @@ def test_every_response_has_isolation_headers(token_app: RunningApp, path: str) 
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     ):
-        assert found.headers[name] == value
-    assert "permissions-policy" in found.headers
-    assert "server" not in found.headers
-    assert ("no-store" in found.headers["cache-control"]) is (path != "/static/base.css")
+        assert response.headers[name] == value
+    assert "permissions-policy" in response.headers
+    assert "server" not in response.headers
+    assert ("no-store" in response.headers["cache-control"]) is (path != "/static/base.css")

@@ -40,11 +40,11 @@ INSIDE = (
 
 @loop_over("path", INSIDE)
 def test_request_without_token_returns_401(token_app: RunningApp, path: str) -> None:
-    found = token_app.new_client().get(path)
-    assert found.status_code == 401
-    assert found.headers["www-authenticate"] == 'Bearer realm="docyard"'
-    assert "Guide" not in found.text
-    assert COOKIE not in found.cookies
+    response = token_app.new_client().get(path)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == 'Bearer realm="docyard"'
+    assert "Guide" not in response.text
+    assert COOKIE not in response.cookies
 
 
 @loop_over(
@@ -64,9 +64,9 @@ def test_request_without_token_returns_401(token_app: RunningApp, path: str) -> 
 @loop_over("path", ["/", "/mcp"])
 def test_wrong_token_returns_401(token_app: RunningApp, shown: str, path: str) -> None:
     value = shown.replace("{t}", token_app.token).encode("latin-1")
-    found = token_app.new_client().get(path, headers=[(b"Authorization", value)])
-    assert found.status_code == 401
-    assert "WWW-Authenticate" in found.headers
+    response = token_app.new_client().get(path, headers=[(b"Authorization", value)])
+    assert response.status_code == 401
+    assert "WWW-Authenticate" in response.headers
 
 
 def test_bearer_token_starts_no_session(token_app: RunningApp, ana: str) -> None:
@@ -74,9 +74,9 @@ def test_bearer_token_starts_no_session(token_app: RunningApp, ana: str) -> None
     forms = set()
     for token in (token_app.token, ana):
         shown = {"Authorization": f"bearer {token}"}
-        found = program.get("/", headers=shown)
-        assert found.status_code == 200
-        assert not found.cookies
+        response = program.get("/", headers=shown)
+        assert response.status_code == 200
+        assert not response.cookies
         forms.add(csrf(program.get("/edit/guide.md", headers=shown).text))
     assert sorted(map(len, forms)) == [64, 64]  # each token has its own form token
     twice = [("Authorization", f"Bearer {token_app.token}")] * 2
@@ -85,11 +85,11 @@ def test_bearer_token_starts_no_session(token_app: RunningApp, ana: str) -> None
 
 def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
     browser = token_app.new_client()
-    found = browser.get("/", params={"token": token_app.token, "ref": "main"})
-    assert found.status_code == 303
-    assert found.headers["location"] == "/?ref=main"
-    assert found.headers["referrer-policy"] == "no-referrer"
-    sent = found.headers["set-cookie"]
+    response = browser.get("/", params={"token": token_app.token, "ref": "main"})
+    assert response.status_code == 303
+    assert response.headers["location"] == "/?ref=main"
+    assert response.headers["referrer-policy"] == "no-referrer"
+    sent = response.headers["set-cookie"]
     assert sent.startswith(f"{COOKIE}=")
     for part in ("HttpOnly", "SameSite=lax", "Path=/"):
         assert part in sent
@@ -102,9 +102,9 @@ def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
 def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
     browser = token_app.new_client()
     for token in ("", "wrong", token_app.token[:-1]):
-        found = browser.get("/", params={"token": token}, headers=HTML)
-        assert found.status_code == 401
-        assert "Sign in" in found.text
+        response = browser.get("/", params={"token": token}, headers=HTML)
+        assert response.status_code == 401
+        assert "Sign in" in response.text
         assert not browser.cookies
     # Only GET / accepts a token in the URL: prefetching starts no session.
     assert browser.get("/doc/guide.md", params={"token": token_app.token}).status_code == 401
@@ -134,8 +134,8 @@ def test_person_signs_in_and_out(token_app: RunningApp, ana: str) -> None:
     wrong = browser.post("/login", data={"token": "wrong", "after": "/search"})
     assert wrong.status_code == 401
     assert 'name="after" value="/search"' in wrong.text
-    found = browser.post("/login", data={"token": f" {ana}\n", "after": "/doc/guide.md?ref=main"})
-    assert (found.status_code, found.headers["location"]) == (303, "/doc/guide.md?ref=main")
+    response = browser.post("/login", data={"token": f" {ana}\n", "after": "/doc/guide.md?ref=main"})
+    assert (response.status_code, response.headers["location"]) == (303, "/doc/guide.md?ref=main")
     page = browser.get("/", headers=HTML).text
     assert "Ana Li" in page
     before = browser.cookies[COOKIE]
@@ -158,8 +158,8 @@ def test_unnamed_session_can_sign_in_with_a_name(
     assert form.status_code == 200
     assert f'name="after" value="{place}"' in form.text
     assert f'href="{place}">Back' in form.text
-    found = browser.post("/login", data={"token": ana, "after": place})
-    assert (found.status_code, found.headers["location"]) == (303, place)
+    response = browser.post("/login", data={"token": ana, "after": place})
+    assert (response.status_code, response.headers["location"]) == (303, place)
     again = browser.get("/login", params={"after": "/search"}, headers=HTML)
     assert (again.status_code, again.headers["location"]) == (303, "/search")
 
@@ -172,8 +172,8 @@ ELSEWHERE = (
 
 @loop_over("after", ELSEWHERE, ids=range(len(ELSEWHERE)))
 def test_login_does_not_redirect_to_another_site(token_app: RunningApp, after: str) -> None:
-    found = token_app.new_client().post("/login", data={"token": token_app.token, "after": after})
-    assert (found.status_code, found.headers.get("location")) in ((303, "/"), (400, None))
+    response = token_app.new_client().post("/login", data={"token": token_app.token, "after": after})
+    assert (response.status_code, response.headers.get("location")) in ((303, "/"), (400, None))
 
 
 @loop_over("content", [b"token=\xff", b"a=1&" * 20, b"", b"x" * 20_000, b"token=%ff%fe&after=/"])
@@ -270,7 +270,7 @@ def test_open_server_accepts_requests_without_token(open_app: RunningApp, ana: s
     assert browser.get("/", params={"token": "old"}).headers["location"] == "/"
     assert not browser.cookies
     assert browser.post("/mcp", json=PING, headers=JSON).status_code == 200
-    # Forms still need their token, and a person can still sign in.
+    # Forms still require their token, and a user can still sign in.
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.post("/login", data={"token": ana, "after": "/"}).status_code == 303
     assert "Ana Li" in browser.get("/", headers=HTML).text
@@ -301,8 +301,8 @@ def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
     assert not {"create_document", "edit_document", "update_proposal"} & {
         tool["name"] for tool in listed["result"]["tools"]
     }
-    found = browser.post("/mcp", json={**PING, "method": "tools/call", "params": call}, headers=bearer).json()
-    assert "Unknown tool" in found["error"]["message"]
+    body = browser.post("/mcp", json={**PING, "method": "tools/call", "params": call}, headers=bearer).json()
+    assert "Unknown tool" in body["error"]["message"]
     assert read_only_app.repo.git("rev-parse", "--all") == head
 
 
@@ -317,8 +317,8 @@ def test_commit_author_is_the_owner_of_the_token(
     edit = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": agent.split("\t")[0]}
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": edit}}
     headers = {**JSON, "Authorization": f"Bearer {ana}", "User-Agent": agent}
-    found = open_app.new_client().post("/mcp", json=message, headers=headers).json()
-    assert not found["result"].get("isError")
+    body = open_app.new_client().post("/mcp", json=message, headers=headers).json()
+    assert not body["result"].get("isError")
     shown = open_app.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
     assert shown.splitlines()[0] == "Ana Li Ana Li"
     assert f"Docyard-Client: {client}\n" in shown
@@ -328,8 +328,8 @@ def test_commit_author_is_the_owner_of_the_token(
 def test_no_response_contains_a_token(token_app: RunningApp, ana: str) -> None:
     browser = token_app.sign_in(ana)
     for path in ("/", "/none", "/login"):
-        found = browser.get(path, headers=HTML)
+        response = browser.get(path, headers=HTML)
         for secret in (token_app.token, ana):
-            assert secret not in found.text
-            assert secret not in str(found.headers)
+            assert secret not in response.text
+            assert secret not in str(response.headers)
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text

@@ -23,9 +23,9 @@ from tests.loops import loop_over
     ],
 )
 def test_valid_address_is_parsed(text: str, expected: ListenAddress, shown: str) -> None:
-    found = parse_address(text)
-    assert found == expected
-    assert found.url_host == shown
+    address = parse_address(text)
+    assert address == expected
+    assert address.url_host == shown
 
 
 NONE = (
@@ -46,13 +46,13 @@ def test_port_zero_selects_a_free_port(host: str) -> None:
     sockets, port = open_sockets(ListenAddress(host, 0))
     try:
         assert port > 0
-        assert {each.getsockname()[1] for each in sockets} == {port}
-        with pytest.raises(CannotListen, match="is in use") as found:
+        assert {item.getsockname()[1] for item in sockets} == {port}
+        with pytest.raises(CannotListen, match="is in use") as error_info:
             open_sockets(ListenAddress("127.0.0.1", port))
-        assert "0 for a free port" in found.value.fix
+        assert "0 for a free port" in error_info.value.fix
     finally:
-        for each in sockets:
-            each.close()
+        for item in sockets:
+            item.close()
 
 
 def test_foreign_address_cannot_be_bound() -> None:

@@ -59,8 +59,8 @@ def test_least_recently_used_session_ends_first(monkeypatch: pytest.MonkeyPatch)
 
 def test_form_tokens_differ_by_session_and_server() -> None:
     sessions = Sessions()
-    found = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
-    assert len({session.csrf for session in found if session}) == 2
+    stored_sessions = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
+    assert len({session.csrf for session in stored_sessions if session}) == 2
     assert sessions.csrf(b"x") == sessions.csrf(b"x") != Sessions().csrf(b"x")
 
 

@@ -148,9 +148,9 @@ def test_math_without_library_is_reported(
     ids=["loopback", "a forwarded port", "IPv6", "read-only"],
 )
 def test_no_token_is_allowed_for_local_or_read_only(http: str, allow: list[str], read_only: bool) -> None:
-    found = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
-    assert found.token is None
-    assert "token" not in found.url(8000)
+    settings = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
+    assert settings.token is None
+    assert "token" not in settings.url(8000)
 
 
 def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
 
 
 def test_allowed_hosts_have_their_ports() -> None:
-    found = build_http_settings(
+    settings = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
-    allowed = found.allowed_hosts(8000)
+    allowed = settings.allowed_hosts(8000)
     for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
         assert allowed.has_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):

@@ -22,10 +22,10 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 async def collect_messages(kind: str) -> list[Message]:
     """Return the messages of a request that is running when the server stops."""
     sent: list[Message] = []
-    begun, written = anyio.Event(), anyio.Event()
+    started, written = anyio.Event(), anyio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        begun.set()
+        started.set()
         if kind == "written":
             with anyio.CancelScope(shield=True):
                 await written.wait()
@@ -37,7 +37,7 @@ async def collect_messages(kind: str) -> list[Message]:
             await anyio.sleep_forever()
 
     async def receive() -> Message:
-        if kind == "half a form" and begun.is_set() and not sent:
+        if kind == "half a form" and started.is_set() and not sent:
             await anyio.sleep_forever()
         return {"type": "http.request", "body": b"", "more_body": False}
 
@@ -48,7 +48,7 @@ async def collect_messages(kind: str) -> list[Message]:
     server = ShutdownMiddleware(app, [lambda: notified.append("stopping")])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server, SCOPE, receive, send)
-        await begun.wait()
+        await started.wait()
         server.begin()
         await server.finish()
         written.set()

@@ -15,10 +15,10 @@ from uvicorn.server import ServerState
 
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 
-PATIENCE = 60.0  # seconds
+TIMEOUT_S = 60.0  # seconds
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
-SHORT = 0.05  # seconds; nothing that must be in time may depend on it
+SHORT = 0.05  # seconds; no deadline of a test may depend on it
 
 
 class Crowded(TimeoutH11Protocol):
@@ -73,7 +73,7 @@ async def test_stalled_request_is_closed(sent: bytes, part: str, status: bytes) 
     async with serve_protocol(shorten_timeouts(part), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             assert (await reader.read())[9:12] == status
         writer.close()
 
@@ -88,7 +88,7 @@ async def test_slow_bytes_do_not_extend_the_timeout() -> None:
 
     async with serve_protocol(shorten_timeouts("header_timeout_s"), ServerState()) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
-        with anyio.fail_after(PATIENCE), pytest.raises(ConnectionError):
+        with anyio.fail_after(TIMEOUT_S), pytest.raises(ConnectionError):
             await send_slowly(writer)
 
 
@@ -97,7 +97,7 @@ async def test_second_request_has_the_same_timeout() -> None:
     protocol = shorten_timeouts()
     async with serve_protocol(protocol, ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             for _ in range(2):
                 writer.write(WHOLE)
                 await reader.readuntil(b"here")
@@ -113,19 +113,19 @@ async def test_longest_idle_connection_is_closed_first() -> None:
     async with serve_protocol(Crowded, state) as port:
         held, answer = await asyncio.open_connection("127.0.0.1", port)
         answer.write(WHOLE.replace(b"/", b"/held", 1))
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             while not state.tasks:
                 await asyncio.sleep(0.001)
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         new, new_writer = await asyncio.open_connection("127.0.0.1", port)
         new_writer.write(WHOLE)
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             assert (await new.readuntil(b"here")).startswith(b"HTTP/1.1 200")
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await idle[0][0].readexactly(1)
         # Newer connections, and those that wait for a response, stay open.
         idle[1][1].write(WHOLE)
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             assert (await idle[1][0].readuntil(b"here")).startswith(b"HTTP/1.1 200")
         assert len(state.connections) == 3
         assert not held.at_eof()

@@ -14,7 +14,7 @@ from docyard.mcp_server.calls import ToolCalls, Workers
 from docyard.mcp_server.notifications import ToolListAnnouncer
 from tools.registry import UnknownTool
 
-PATIENCE = 60.0  # seconds
+TIMEOUT_S = 60.0  # seconds
 
 
 class NoChannel:
@@ -44,7 +44,7 @@ async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
             announcer.record_list(lists[-1], session)
             lists.append(["one", "two"])
             announcer.record_list(lists[-1], session)
-            with anyio.fail_after(PATIENCE):
+            with anyio.fail_after(TIMEOUT_S):
                 await more.wait()
             tasks.cancel_scope.cancel()
     assert events == [ToolsListChanged()]

@@ -114,9 +114,9 @@ class Flood:
     def memory(self) -> float:
         """Return the memory of the server in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-        assert found is not None
-        return int(found[1]) / 1024
+        match = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        assert match is not None
+        return int(match[1]) / 1024
 
     def send(self, lines: Iterator[bytes], most: int, seconds: float, full_seconds: float) -> int:
         """Write up to `most` lines; stop after `seconds`, or when the pipe was full for `full_seconds`."""
@@ -277,8 +277,10 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 @pytest.mark.process
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
-    """The SDK never answers cancelled requests; without removal they would fill the limit."""
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
+    with start_client(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+    ) as server:
         if is_stateless:
             server.exchange(json.loads(request(0, "tools/list", True)))
         for number in range(1, MAX_OPEN_REQUESTS + 9):
@@ -293,7 +295,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -328,7 +330,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.process
 @posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
@@ -367,7 +369,9 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @posix
 @both_versions
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
-    with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+    ) as server:
         token = {"progressToken": 1}
         for identity in range(1, 13):
             line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
@@ -415,15 +419,15 @@ def test_second_signal_ends_server_without_reader(repo: Path) -> None:
 
 
 def test_no_module_sends_requests_to_the_client() -> None:
-    """Its response could be blocked by the limit behind the call that waits for it."""
+    """Check that the limit does not block a response behind the call that waits for it."""
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
-    found = [
+    calls = [
         path.name
         for folder in ("docyard/mcp_server", "tools")
         for path in (ROOT / folder).rglob("*.py")
         if senders.search(path.read_text())
     ]
-    assert found == []
+    assert calls == []
 
 
 @pytest.mark.process
@@ -431,7 +435,7 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
     sent, answers = tmp_path / "requests", tmp_path / "answers"
     sent.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
     with sent.open("rb") as source, answers.open("wb") as target:
-        done = subprocess.run(
+        completed = subprocess.run(
             serve_command(repo),
             stdin=source,
             stdout=target,
@@ -439,10 +443,10 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
             env=environment(),
             timeout=60,
         )
-    assert (done.returncode, done.stderr) == (0, b"")
-    found = [json.loads(line) for line in answers.read_bytes().splitlines()]
-    assert sorted(answer["id"] for answer in found) == list(range(100))
-    assert all(answer["result"]["tools"] for answer in found)
+    assert (completed.returncode, completed.stderr) == (0, b"")
+    responses = [json.loads(line) for line in answers.read_bytes().splitlines()]
+    assert sorted(answer["id"] for answer in responses) == list(range(100))
+    assert all(answer["result"]["tools"] for answer in responses)
 
 
 @pytest.mark.anyio

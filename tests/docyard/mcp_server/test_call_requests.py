@@ -14,7 +14,7 @@ pytestmark = pytest.mark.process
 
 
 def test_late_reader_gets_each_response_once(repo: Path) -> None:
-    """The responses fill the pipe while the client still writes; it reads after all requests."""
+    """Fill the pipe with responses while the client still writes; the client reads after all requests."""
     server = RawClient(serve_command(repo))
     server.call(0, "search_docs", {"query": "backoff"})
     numbers = range(1, 401)

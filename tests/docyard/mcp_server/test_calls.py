@@ -65,8 +65,8 @@ class Patient:
         self.arrived = arrived
 
     def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
-        for done in (1, 2):
-            progress(done, done, "Waiting")
+        for item in (1, 2):
+            progress(item, item, "Waiting")
             assert self.arrived.acquire(timeout=60)
         return Answer({})
 

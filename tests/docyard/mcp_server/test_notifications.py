@@ -29,7 +29,7 @@ from tests.stdio_client import (
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
-PATIENCE = 60.0  # seconds to wait for a message
+TIMEOUT_S = 60.0  # seconds to wait for a message
 QUIET = 0.4  # seconds without an unexpected message
 
 
@@ -46,7 +46,7 @@ class Listener:
         self._more = anyio.Event()
 
     async def until(self, count: int) -> None:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(TIMEOUT_S):
             while self.received < count:
                 await self._more.wait()
 
@@ -80,8 +80,8 @@ async def listening(
 async def tags(connected: Client) -> list[str]:
     listed = await connected.list_tools(cache_mode="bypass")
     [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
-    found: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
-    return found
+    tag_values: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
+    return tag_values
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -114,9 +114,9 @@ async def test_commit_without_new_value_is_not_announced(repo: Path, git: Git) -
         (repo / "more.md").write_text("---\ntags: [backend]\n---\n# More\n\nwords\n")
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
-        found = await connected.call_tool("search_docs", {"query": "words"})
-        assert found.structured_content is not None
-        assert found.structured_content["hits"]
+        response = await connected.call_tool("search_docs", {"query": "words"})
+        assert response.structured_content is not None
+        assert response.structured_content["hits"]
         await anyio.sleep(QUIET)
         assert listener.received == 0
 
@@ -136,7 +136,7 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
         subprocess.run(
-            [*preloaded.python(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
+            [*preloaded.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
             env=environment(),
@@ -182,5 +182,5 @@ def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     assert server.wait_for_exit() == (0, "")
     methods = [answer.get("method") for answer in answers]
     assert "notifications/subscriptions/acknowledged" in methods
-    [found] = [answer for answer in answers if answer.get("id") == 2]
-    assert found["result"]["structuredContent"]["hits"]
+    [result] = [answer for answer in answers if answer.get("id") == 2]
+    assert result["result"]["structuredContent"]["hits"]

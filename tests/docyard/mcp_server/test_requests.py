@@ -48,17 +48,17 @@ async def test_expected_error_contains_fix(toolbox: Toolbox) -> None:
     expected = InvalidArguments(
         "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
     )
-    found = (await raised_error(toolbox, expected)).error
-    assert found.code == -32602
-    assert found.message == "'a\\u202eb' is wrong. Give 'c'."
-    assert found.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
+    error = (await raised_error(toolbox, expected)).error
+    assert error.code == -32602
+    assert error.message == "'a\\u202eb' is wrong. Give 'c'."
+    assert error.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
 
 
 async def test_bug_returns_reference_and_is_logged(
     toolbox: Toolbox, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = (await raised_error(toolbox, ZeroDivisionError(SECRET))).error
-    assert found.code == -32603
-    assert SECRET not in f"{found.message}{found.data}"
-    assert found.data["reference"] in caplog.text
+    error = (await raised_error(toolbox, ZeroDivisionError(SECRET))).error
+    assert error.code == -32603
+    assert SECRET not in f"{error.message}{error.data}"
+    assert error.data["reference"] in caplog.text
     assert SECRET in caplog.text

@@ -32,19 +32,19 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
     return protocol
 
 
-def serving_cold(repo: Path) -> list[str]:
+def cold_serve_command(repo: Path) -> list[str]:
     """Return the command of a server that imports its modules itself."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
-def data_of(result: CallToolResult) -> dict[str, Any]:
-    found = result.structured_content
-    assert isinstance(found, dict)
-    return found
+def read_data(result: CallToolResult) -> dict[str, Any]:
+    data = result.structured_content
+    assert isinstance(data, dict)
+    return data
 
 
 async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(serving_cold(repo), protocol) as connected:
+    async with connect(cold_serve_command(repo), protocol) as connected:
         assert connected.protocol_version == VERSIONS[protocol]
         assert connected.server_info is not None
         assert connected.server_info.name == "docyard"
@@ -55,12 +55,12 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
         )
         assert not created.is_error
-        assert data_of(created)["path"] == "search-api.md"
-        assert data_of(created)["commit"] == git("rev-parse", "HEAD")
-        found = await connected.call_tool("search_docs", {"query": "backoff jitter"})
-        assert data_of(found)["hits"][0]["chunk_id"] == "guide.md#retries"
-        assert found.content[0].type == "text"
-        assert json.loads(found.content[0].text) == data_of(found)
+        assert read_data(created)["path"] == "search-api.md"
+        assert read_data(created)["commit"] == git("rev-parse", "HEAD")
+        response = await connected.call_tool("search_docs", {"query": "backoff jitter"})
+        assert read_data(response)["hits"][0]["chunk_id"] == "guide.md#retries"
+        assert response.content[0].type == "text"
+        assert json.loads(response.content[0].text) == read_data(response)
         fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
         assert fetched.content[0].type == "text"
         assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
@@ -120,8 +120,10 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
 async def test_client_name_cannot_forge_trailer(
     tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
 ) -> None:
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol, name=name) as connected:
-        assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
+    async with connect(
+        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
+    ) as connected:
+        assert read_data(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
 async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
@@ -131,30 +133,30 @@ async def test_commit_contains_client_name(repo: Path, git: Git, protocol: Proto
 
 
 async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    seen: list[tuple[float, float | None, str | None]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
+        reports.append((done, total, message))
 
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("slow", {}, progress_callback=progress)
-        assert data_of(result) == {"done": True}
-    assert len(seen) > 3
-    assert seen == sorted(seen)
-    assert seen[-1] == (10, 10, "Counting")
+        assert read_data(result) == {"done": True}
+    assert len(reports) > 3
+    assert reports == sorted(reports)
+    assert reports[-1] == (10, 10, "Counting")
 
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*preloaded.python(), ODD_SERVER, str(tmp_path)]
+    command = [*preloaded.python_command(), ODD_SERVER, str(tmp_path)]
     with log.open("w") as stream:
         async with connect(command, protocol, log=stream) as connected:
             result = await connected.call_tool("broken", {})
             assert result.is_error
-            data = data_of(result)
+            data = read_data(result)
             assert data["code"] == "INTERNAL_ERROR"
             assert "secret" not in str(result)
-            assert data_of(await connected.call_tool("noisy", {})) == {"printed": True}
+            assert read_data(await connected.call_tool("noisy", {})) == {"printed": True}
     logged = log.read_text()
     assert data["reference"] in logged
     assert "ZeroDivisionError" in logged
@@ -162,11 +164,11 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python(), ODD_SERVER, str(tmp_path)], protocol) as connected:
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
         result = await connected.call_tool("surrogate", {})
-        assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
+        assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
-        assert json.loads(result.content[0].text) == data_of(result)
+        assert json.loads(result.content[0].text) == read_data(result)
 
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
@@ -201,7 +203,7 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
 
 
 def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
-    """The deepest array that can be parsed is too deep inside an object."""
+    """Check that the deepest array that can be parsed is too deep inside an object."""
     server = RawClient(serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
@@ -228,7 +230,7 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.close()
@@ -239,7 +241,7 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -249,14 +251,14 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
@@ -266,8 +268,10 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
-    done = subprocess.run(serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    completed = subprocess.run(
+        cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
+    )
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize(
@@ -275,13 +279,13 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert done.returncode == code
-    assert done.stdout == b""
-    assert done.stderr.startswith(b"error: ")
-    assert b"\n  fix: " in done.stderr
+    assert completed.returncode == code
+    assert completed.stdout == b""
+    assert completed.stderr.startswith(b"error: ")
+    assert b"\n  fix: " in completed.stderr
 
 
 def wait_for(file: Path) -> None:

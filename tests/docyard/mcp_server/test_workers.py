@@ -15,14 +15,14 @@ pytestmark = pytest.mark.anyio
 
 async def test_at_most_size_workers_run() -> None:
     lock, at_work, most = threading.Lock(), 0, 0
-    both = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2, timeout=60)
 
     def work() -> None:
         nonlocal at_work, most
         with lock:
             at_work += 1
             most = max(most, at_work)
-        both.wait()
+        barrier.wait()
         with lock:
             at_work -= 1
 

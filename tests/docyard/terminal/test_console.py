@@ -26,7 +26,7 @@ def run_in_terminal(*command: str) -> str:
     terminal_end, process_end = pty.openpty()
     output = b""
     with subprocess.Popen(
-        [*preloaded.python(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
+        [*preloaded.python_command(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
     ):
         os.close(process_end)
         try:

@@ -62,7 +62,7 @@ def write(
     base: str | None = None,
     branch: str | None = None,
 ) -> Mapping[str, object]:
-    """Write a batch built on `base` (the tip unless given), and return the answer to a client.
+    """Write a batch on `base` (default: the tip), and return the response to a client.
 
     The name of the batch is its idempotency key.
     """
@@ -89,7 +89,7 @@ def write(
 
 
 def recover(path: Path, arm: Arm) -> Mapping[str, object]:
-    """Recover after a crash, as a server does when it starts."""
+    """Recover after a crash, as a server does at its start."""
     workspace = Workspace.open(path)
     arm()
     try:
@@ -110,7 +110,7 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 
 
 def warm(folder: Path) -> None:
-    """Run every action once, so that no child imports anything."""
+    """Run every action once, so that no child imports modules."""
     repo = repositories.normal(folder / "repo", FILES)
     for durable in (True, False):
         write(repo.path, lambda: None, durable=durable)

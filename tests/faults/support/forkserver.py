@@ -1,7 +1,7 @@
-"""A process with all imports that forks a child for each order, in a few milliseconds.
+"""A process with all imports that forks a child for each order in a few milliseconds.
 
-`python -m tests.faults.support.forkserver` reads orders from its input and answers each with one line;
-the shim is loaded in it. `ForkServer` is the other end.
+`python -m tests.faults.support.forkserver`, with the shim loaded, reads orders from its input and writes one
+line for each. `ForkServer` is its client.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a child: whether it was killed, the answer of its action, and its calls."""
+    """The end of a child: True if it was killed, the response of its action, and its calls."""
 
     killed: bool
     answer: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Ended:
 
     @property
     def committed(self) -> bool:
-        """Return True if the answer reports a new commit."""
+        """Return True if the response reports a new commit."""
         return bool(self.answer.get("committed"))
 
 
@@ -82,7 +82,7 @@ class ForkServer:
             raise AssertionError("the fork server did not start")
 
     def run(self, action: str, repository: Path, **options: Any) -> Ended:
-        """Do an action in a child, without a fault unless `point`, `fault` and `error` name one."""
+        """Run an action in a child, with the fault of `point`, `fault` and `error`, if any."""
         self.start(action, repository, **options)
         return self.finish()
 
@@ -99,7 +99,7 @@ class ForkServer:
         go: Path | None = None,
         **options: Any,
     ) -> None:
-        """Begin an action; `finish` waits for its end. Calls below `root`, else the repository, count."""
+        """Start an action. Only calls below `root` (default: the repository) are counted."""
         self._log.unlink(missing_ok=True)
         order = Order(
             action,
@@ -118,15 +118,15 @@ class ForkServer:
         self._process.stdin.flush()
 
     def finish(self) -> Ended:
-        """Wait for the end of what `start` began. An exception that is no WorkspaceError is a failure."""
-        found = self._read()
+        """Wait for the end of the action of `start`. An exception other than WorkspaceError is a failure."""
+        report = self._read()
         calls = shim.read_log(self._log)
-        if found["signal"] not in (0, signal.SIGKILL):
-            raise AssertionError(f"the child died of signal {found['signal']} after {calls[-3:]}")
-        answer = found["answer"]
+        if report["signal"] not in (0, signal.SIGKILL):
+            raise AssertionError(f"the child died of signal {report['signal']} after {calls[-3:]}")
+        answer = report["answer"]
         if "bug" in answer:
             raise AssertionError(answer["bug"])
-        return Ended(found["signal"] == signal.SIGKILL, answer, calls)
+        return Ended(report["signal"] == signal.SIGKILL, answer, calls)
 
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
@@ -140,7 +140,7 @@ class ForkServer:
             path.unlink(missing_ok=True)
             os.mkfifo(path)
         self.start(action, repository, point=point, fault=Fault.STOP, stopped=stopped, go=go, **options)
-        # Each opening waits for the other end; the child opens them in this order too.
+        # Each opening waits for the child, which opens the files in the same order.
         with stopped.open("rb", buffering=0) as stopped_end, go.open("wb", buffering=0) as go_end:
             if stopped_end.read(1):
                 try:
@@ -160,13 +160,13 @@ class ForkServer:
         ready, _, _ = select.select([self._process.stdout], [], [], 2 * _TIMEOUT_S)
         line = self._process.stdout.readline() if ready else b""
         if not line:
-            raise AssertionError("the fork server does not answer")
+            raise AssertionError("the fork server does not respond")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
 
 def main() -> None:
-    """Serve orders until the input ends."""
+    """Run orders until the input ends."""
     with tempfile.TemporaryDirectory() as folder:
         actions.warm(Path(folder))
     gc.collect()
@@ -181,7 +181,7 @@ def _run_order(order: Order) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(answers)
-        # The system ends a child that hangs.
+        # The system kills a blocked child.
         signal.alarm(_TIMEOUT_S)
         with os.fdopen(answer, "wb") as stream:
             stream.write(json.dumps(_run_action(order)).encode())
@@ -203,14 +203,14 @@ def _run_action(order: Order) -> Mapping[str, object]:
     def arm() -> None:
         shim.arm(order.root, order.point, Fault(order.fault), order.error, log, stopped, go)
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         answer = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
     except Exception:
         return {"bug": traceback.format_exc()}
     finally:
         shim.disarm()
-    return {**answer, "seconds": time.perf_counter() - begun}
+    return {**answer, "seconds": time.perf_counter() - start}
 
 
 if __name__ == "__main__":

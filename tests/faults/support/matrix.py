@@ -1,4 +1,4 @@
-"""One kind of fault, injected at many points of the same batch, and the checks after each."""
+"""A fault, injected at many points of the same batch, and the checks after each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ KINDS = pytest.mark.parametrize("kind", ["checked-out", "bare"])
 
 
 def steps(sample: int, slow: int = 1) -> pytest.MarkDecorator:
-    """Parametrize `step`: every point in the slow tests, one of `sample` in the quick ones.
+    """Parametrize `step`: every point in the slow tests, one of `sample` in the quick tests.
 
-    With `slow` above 1, the slow tests take one of `slow` points, and the soak tests take all.
+    With `slow` above 1, the slow tests run one of `slow` points, and the soak tests all points.
     """
     points = [pytest.param(sample, id="sample")]
     if slow > 1:
@@ -39,7 +39,7 @@ def steps(sample: int, slow: int = 1) -> pytest.MarkDecorator:
 
 
 class Matrix:
-    """One repository and one kind of fault, injected at many points of the same batch."""
+    """A repository and a fault, injected at many points of the same batch."""
 
     def __init__(
         self, server: ForkServer, scene: Scene, place: Path, fault: str, *, durable: bool = True
@@ -58,23 +58,23 @@ class Matrix:
         """The calls of a batch without a fault; their numbers are the points."""
 
     def points(self, step: int) -> list[int]:
-        """Return the points to try: all that this fault can affect, or every `step`-th of them."""
+        """Return every `step`-th of the points that this fault can affect."""
         can_strike: dict[Fault, Callable[[Call], bool]] = {
             Fault.FULL: lambda call: call.needs_space,
             Fault.SHORT: lambda call: call.name == "write",
         }
-        found = [call.number for call in self.calls if can_strike.get(self.fault, lambda call: True)(call)]
+        numbers = [call.number for call in self.calls if can_strike.get(self.fault, lambda call: True)(call)]
         if step == 1 and self.fault not in can_strike:
-            # A few more points: another commit id may need one more folder for its object.
-            found += range(found[-1] + 1, found[-1] + 4)
-        return sorted({*found[::step], found[-1]})
+            # A few more points, because a commit id may need a further folder for its object.
+            numbers += range(numbers[-1] + 1, numbers[-1] + 4)
+        return sorted({*numbers[::step], numbers[-1]})
 
-    def while_locked(self) -> list[int]:
+    def locked_points(self) -> list[int]:
         """Return the points from the first of Git's locks to the end."""
         first = next(call for call in self.calls if call.name == "link" and call.second.endswith(".lock"))
         return [call.number for call in self.calls if call.number >= first.number]
 
-    def strike(self, point: int) -> tuple[Repo, Ended]:
+    def inject(self, point: int) -> tuple[Repo, Ended]:
         """Return a fresh repository after a fault at a point of the batch, and the end of the child."""
         repo = self.scene.copy(self.place)
         ended = self.server.run(
@@ -82,19 +82,19 @@ class Matrix:
         )
         self.failed_call = next((call for call in ended.calls if call.number == point), None)
         if self.failed_call is None:
-            # The commit's own id decides whether its folder is new, so the last points may be past the end.
+            # A commit id may need a new folder for its object, so the last points may be past the end.
             assert point > len(self.calls) - 4
             assert ended.committed
         else:
-            # On a full disk, fewer of the last calls may need space, for the same reason.
+            # For the same reason, fewer of the last calls may need space on a full disk.
             full = self.fault in (Fault.FULL, Fault.SHORT) and ended.committed
             assert ended.killed or full or refused(ended, self.error), "nothing was refused"
         return repo, ended
 
-    def settle(self, repo: Repo, ended: Ended, undone: Sequence[Call]) -> None:
-        """Recover; check that the state is old or new as answered, and that a retry gives one commit.
+    def recover_and_retry(self, repo: Repo, ended: Ended, undone: Sequence[Call]) -> None:
+        """Recover; check that the state agrees with the response, and that a retry gives one commit.
 
-        If the system refused a reflog or the removal of an empty folder, that stays undone.
+        A reflog or a removal of an empty folder that the system refused is not repeated.
         """
         logged = not any("/logs/" in call.path for call in undone)
         folders = not any(call.name == "rmdir" for call in undone)
@@ -118,6 +118,6 @@ def refused(ended: Ended, error: int) -> list[Call]:
 
 
 def report_points(report_line: ReportLine, title: str, count: int, wrong: Sequence[str]) -> None:
-    """Report the number of points, and fail with those that were wrong."""
+    """Report the number of points, and fail with the failed points."""
     report_line(f"{title}: {count} points, {len(wrong)} wrong")
     assert not wrong, f"{len(wrong)} of {count} points:\n" + "\n".join(wrong[:30])

@@ -21,9 +21,9 @@ BASE: Mapping[str, str] = {
 
 
 def diverge(repo: Repo) -> str:
-    """Commit on `theirs` and on `main`, and return the commit of `theirs`, which is to be merged.
+    """Commit on `theirs` and on `main`, and return the commit of `theirs` for a merge.
 
-    Both change one document; theirs also adds, removes and moves files, and makes one executable.
+    Both change one document; `theirs` also adds, removes and moves files, and makes a file executable.
     """
     repo.commit(BASE, "Base")
     repo.git("checkout", "-q", "-b", "theirs")
@@ -45,7 +45,7 @@ def diverge(repo: Repo) -> str:
 
 
 def merge(path: Path, arm: Callable[[], None], *, theirs: str, durable: bool = False) -> Mapping[str, object]:
-    """Merge a commit into the served branch, and return the answer to a client."""
+    """Merge a commit into the served branch, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
     branch = workspace.branch or ""
     arm()

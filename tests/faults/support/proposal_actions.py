@@ -23,7 +23,7 @@ ACTS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", 
 
 
 def prepare(path: Path, act: str) -> Repo:
-    """Make a repository for an act: with an open proposal, unless the act opens one."""
+    """Make a repository for an action, with an open proposal unless the action opens one."""
     scene = Scene(path, RULE)
     scene.person()
     if act in ("open", "propose"):
@@ -41,7 +41,7 @@ def prepare(path: Path, act: str) -> Repo:
 
 
 def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
-    """Run an act, and return the answer to a client."""
+    """Run an action, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
     known = Tokens(workspace.git.common_dir).find_known("bea")
     assert known is not None

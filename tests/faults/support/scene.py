@@ -17,16 +17,16 @@ from tests.repositories import Repo
 STAGED, CHANGED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
 UNTRACKED: Mapping[str, str] = {"notes.txt": "A person's notes.\n", "guides/nested/draft.md": "A draft.\n"}
 STATUS = " M person.md\nM  staged.md\n?? guides/nested/draft.md\n?? notes.txt\n"
-"""The uncommitted work of a person in the work tree, which must not change."""
+"""The uncommitted changes of a user in the work tree, which must be preserved."""
 
 
-class Wrong(AssertionError):
-    """Something does not hold in the repository after a fault."""
+class WrongState(AssertionError):
+    """The repository is in a wrong state after a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A template that is copied for each point, its commit, and the files before and after the batch."""
+    """A template to copy for each point, its commit, and the files before and after the batch."""
 
     template: Path
     bare: bool
@@ -50,36 +50,36 @@ class Scene:
     def check(self, repo: Repo, *, logged: bool = True, folders: bool = True) -> bool:
         """Return True if the batch is committed. Raises Wrong if the repository is not wholly old or new.
 
-        `logged`: the reflogs must contain the commit. `folders`: no empty folder may stay.
+        `logged`: the reflogs must contain the commit. `folders`: no empty folder may remain.
         """
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
         committed = tip != self.base
         expected = self.new if committed else self.old
         if committed and (tree, parents) != (self.new_tree, [self.base]):
-            raise Wrong("the branch is neither at the old commit nor at the new one after it")
+            raise WrongState("the branch is neither at the old commit nor at the new one after it")
         self.check_environment(repo)
         if self.bare:
             return committed
         own = {"person.md": CHANGED, "staged.md": STAGED, **UNTRACKED}
         expected = {**expected, **{path: text.encode() for path, text in own.items()}}
-        _same("the files", work_files(repo), expected)
+        _check_equal("the files", work_files(repo), expected)
         if folders:
             needed = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
-            _same("the folders", work_folders(repo), needed)
+            _check_equal("the folders", work_folders(repo), needed)
         for log in ("HEAD", "refs/heads/main"):
             check_reflog(repo.path / ".git" / "logs" / log, tip if logged else None)
         return committed
 
     def check_environment(self, repo: Repo) -> None:
-        """Raise Wrong unless the repository is sound and clean, and a person's work is unchanged."""
-        _same("git fsck", repo.fsck(), "")
-        check_nothing_left(repo.path / self.git_dir)
+        """Raise Wrong unless the repository is sound and clean, and uncommitted changes are preserved."""
+        _check_equal("git fsck", repo.fsck(), "")
+        check_no_leftovers(repo.path / self.git_dir)
         if not self.bare:
-            _same("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
+            _check_equal("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
 
 
 def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
-    """Make the repository, and write the batch once to a copy to learn its new files."""
+    """Make the repository, and write the batch to a copy to get the new files."""
     template = folder / ("bare" if bare else "checked-out")
     source = repositories.unborn(folder / "source" if bare else template)
     source.write(FILES)
@@ -120,50 +120,50 @@ def committed_files(repo: Repo) -> dict[str, bytes]:
 
 def work_files(repo: Repo) -> dict[str, bytes]:
     """Return the bytes of every file of the work tree."""
-    found = {}
+    file_data = {}
     for folder, names, files in os.walk(repo.path):
         if ".git" in names:
             names.remove(".git")
         for file in files:
             path = Path(folder, file)
-            found[path.relative_to(repo.path).as_posix()] = path.read_bytes()
-    return found
+            file_data[path.relative_to(repo.path).as_posix()] = path.read_bytes()
+    return file_data
 
 
 def work_folders(repo: Repo) -> set[str]:
-    """Return every folder of the work tree, empty ones too."""
-    found = set()
+    """Return every folder of the work tree, including empty folders."""
+    folders_of_files = set()
     for folder, names, _ in os.walk(repo.path):
         if ".git" in names:
             names.remove(".git")
-        found |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
-    return found
+        folders_of_files |= {Path(folder, name).relative_to(repo.path).as_posix() for name in names}
+    return folders_of_files
 
 
-def check_nothing_left(git_dir: Path) -> None:
-    """Raise Wrong if a lock of Git's or a pending folder of a publication is left."""
+def check_no_leftovers(git_dir: Path) -> None:
+    """Raise Wrong if a lock of Git or a pending folder of a publication remains."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")}
-    # The system holds these locks, whose files stay: of writers, of synchronizations and of the index.
+    # The files of these system locks remain: of writers, of synchronizations and of the index.
     stay = {"docyard/write.lock", "docyard/sync.lock"}
     left = {path for path in locks - stay if not path.startswith("docyard/index/")}
-    _same("the locks", left, set())
+    _check_equal("the locks", left, set())
     pending = git_dir / "docyard" / "pending"
-    _same("the pending folders", {path.name for path in pending.glob("*")}, set())
+    _check_equal("the pending folders", {path.name for path in pending.glob("*")}, set())
 
 
 def check_reflog(log: Path, tip: str | None) -> None:
-    """Raise Wrong unless each line continues the one before, and the last ends at the tip."""
+    """Raise Wrong unless each line begins at the end of the line before, and the last ends at the tip."""
     lines = log.read_text().splitlines()
     moves = [line.split("\t")[0].split()[:2] for line in lines]
     chained = all(one[1] == two[0] for one, two in itertools.pairwise(moves))
     if not chained or (tip is not None and moves[-1][1] != tip) or len(moves) > 3:
-        raise Wrong(f"the reflog {log.name} does not follow: {moves}")
+        raise WrongState(f"the reflog {log.name} does not follow: {moves}")
 
 
-def _same(name: str, found: object, expected: object) -> None:
-    if found == expected:
+def _check_equal(name: str, actual: object, expected: object) -> None:
+    if actual == expected:
         return
-    if isinstance(found, dict) and isinstance(expected, dict):
-        keys = sorted(key for key in {**found, **expected} if found.get(key) != expected.get(key))
-        raise Wrong(f"{name} differ: " + "; ".join(f"{key}: {found.get(key)!r}" for key in keys)[:400])
-    raise Wrong(f"{name}: {found!r}, not {expected!r}"[:500])
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        keys = sorted(key for key in {**actual, **expected} if actual.get(key) != expected.get(key))
+        raise WrongState(f"{name} differ: " + "; ".join(f"{key}: {actual.get(key)!r}" for key in keys)[:400])
+    raise WrongState(f"{name}: {actual!r}, not {expected!r}"[:500])

@@ -1,4 +1,4 @@
-"""The fault shim: compiled from `shim.c`, armed in a process that has it loaded, and its log read back."""
+"""The fault shim: its compilation from `shim.c`, its arming in a process, and its log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fault(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One state-changing call; `size` is the file's size before it, or -1 without a file."""
+    """A state-changing call; `size` is the size of the file before the call, or -1 without a file."""
 
     number: int
     name: str
@@ -53,7 +53,7 @@ class Call:
 
 
 def unavailable_reason() -> str | None:
-    """Return the reason why the shim cannot be used here, or None."""
+    """Return the reason why the shim cannot be used on this system, or None."""
     if not sys.platform.startswith("linux"):
         return "the fault shim is loaded with LD_PRELOAD, which needs Linux"
     if shutil.which("cc") is None:
@@ -76,14 +76,14 @@ def compile_shim(folder: Path) -> Path:
         str(library),
         str(SOURCE),
     ]
-    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(f"the shim does not compile: {done.stderr}")
+    completed = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise AssertionError(f"the shim does not compile: {completed.stderr}")
     return library
 
 
 def arm(root: str, point: int, fault: Fault, error: int, log: int, stopped: int, go: int) -> None:
-    """Start counting calls in this process; the last three arguments are open file descriptors."""
+    """Start to count calls in this process. The last three arguments are open file descriptors."""
     ctypes.CDLL(None).faults_arm(root.encode(), ctypes.c_long(point), int(fault), error, log, stopped, go)
 
 
@@ -96,11 +96,11 @@ def disarm() -> int:
 
 def read_log(path: Path) -> list[Call]:
     """Return the calls of a process, in order."""
-    found = []
+    calls = []
     for line in path.read_text("utf-8", "surrogateescape").splitlines():
         number, name, result, inode, size, first, second = line.split("\t")
-        found.append(Call(int(number), name, result, int(inode), int(size), first, second))
-    return found
+        calls.append(Call(int(number), name, result, int(inode), int(size), first, second))
+    return calls
 
 
 def unsynced(calls: Iterable[Call]) -> dict[int, int]:
@@ -110,7 +110,7 @@ def unsynced(calls: Iterable[Call]) -> dict[int, int]:
         if not call.was_done:
             continue
         if call.name == "open" and call.size < 0:
-            # A new file: an older one with the same inode no longer counts.
+            # A new file replaces an older file with the same inode.
             safe.pop(call.inode, None)
         elif call.name == "truncate":
             safe[call.inode] = 0
@@ -128,10 +128,10 @@ def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
-        found = path.stat()
-        synced = safe.get(found.st_ino)
-        if synced is not None and synced < found.st_size:
-            mode = found.st_mode & 0o7777
+        status = path.stat()
+        synced = safe.get(status.st_ino)
+        if synced is not None and synced < status.st_size:
+            mode = status.st_mode & 0o7777
             path.chmod(0o600)
             with path.open("r+b") as stream:
                 stream.truncate(synced)

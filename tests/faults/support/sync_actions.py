@@ -58,18 +58,20 @@ def make_diverged_clones(folder: Path) -> None:
 def sync(
     path: Path, arm: Callable[[], None], *, push: bool = True, durable: bool = False
 ) -> Mapping[str, object]:
-    """Synchronize, and return the answer to a person. The exchanges are made in this process."""
+    """Synchronize, and return the response to a user. The exchanges run in this process."""
     RemoteProcess.run = _run  # type: ignore[assignment,method-assign]
     workspace = Workspace.open(path, durable=durable)
     arm()
     try:
-        found = synchronise(workspace, Access(), push=push)
+        report = synchronise(workspace, Access(), push=push)
     except WorkspaceError as error:
         return {"committed": False, "errors": [error.message], "fix": error.fix}
     except OSError as error:
         return {"committed": False, "errors": [type(error).__name__]}
-    errors = [one.error.message for one in found.other_branches if one.error is not None]
-    return {"committed": not errors, "state": found.state.value, "errors": errors}
+    errors = [
+        other_branch.error.message for other_branch in report.other_branches if other_branch.error is not None
+    ]
+    return {"committed": not errors, "state": report.state.value, "errors": errors}
 
 
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
@@ -81,7 +83,7 @@ def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) 
 
 
 def _silent(done: float, total: float | None, message: str | None) -> None:
-    """Report nothing."""
+    """Ignore progress."""
 
 
 def _append(repo: Repo, *words: Opened | Commented) -> None:

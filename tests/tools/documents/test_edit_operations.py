@@ -20,7 +20,7 @@ from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 
-# Fields without an operation, and the operation that they select; of two names, the error offers both.
+# Fields without an operation, and the operation that they select; if two match, the error names both.
 OPERATIONS_OF_FIELDS = [
     ({"title": "New", "slug": "tasks", "criteria": "x"}, ["add_task"]),
     ({"title": "New", "slug": "tasks[0]"}, ["add_task", "update_task"]),
@@ -54,24 +54,26 @@ def test_fields_select_the_operation(fields: dict[str, object], names: list[str]
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
-def declared(operation: Any) -> list[tuple[str, str]]:
+def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
     """Return the fields of a class as the usage describes them."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
-    found = []
+    fields = []
     for field in dataclasses.fields(operation):
         kind = hints[field.name]
         if get_origin(kind) is UnionType:
             [kind] = (part for part in get_args(kind) if part is not NoneType)
         name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
-        found.append((name, TYPES[get_origin(kind) or kind]))
-    return found
+        fields.append((name, TYPES[get_origin(kind) or kind]))
+    return fields
 
 
 def test_usage_matches_declared_fields() -> None:
     specified_operations = [
         (name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()
     ]
-    assert specified_operations == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
+    assert specified_operations == [
+        (operation.name, list_declared_fields(operation)) for operation in EDIT_OPERATIONS
+    ]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])
@@ -112,11 +114,15 @@ def test_task_is_changed_moved_and_removed(call_tool: CallTool, repo: Repo) -> N
             {"operation": "remove_task", "file": "api.md", "slug": "tasks[1]"},
         ],
     )
-    changed, moved, removed = answer.data["batch_results"]
-    assert (changed["task"], changed["progress"]) == ("tasks[0]", {"completed": 0, "total": 1})
-    assert (moved["slug"], moved["task"], moved["task_index"]) == ("endpoints", "endpoints[0]", 0)
-    assert moved["progress"] == {"completed": 1, "total": 1}
-    assert (removed["removed"], removed["progress"]) == ("task", {"completed": 0, "total": 1})
+    update_result, move_result, removal_result = answer.data["batch_results"]
+    assert (update_result["task"], update_result["progress"]) == ("tasks[0]", {"completed": 0, "total": 1})
+    assert (move_result["slug"], move_result["task"], move_result["task_index"]) == (
+        "endpoints",
+        "endpoints[0]",
+        0,
+    )
+    assert move_result["progress"] == {"completed": 1, "total": 1}
+    assert (removal_result["removed"], removal_result["progress"]) == ("task", {"completed": 0, "total": 1})
     text = repo.git("show", "HEAD:api.md")
     assert "Paths begin with /v1.\n\n- [x] Define schemas\n  - Criteria: JSON\n  - Note: n\n\n### S" in text
     assert text.rstrip().endswith("## Tasks\n\n- [ ] Write tests")
@@ -129,8 +135,8 @@ def test_unread_task_text_is_not_overwritten(toolbox: Toolbox, repo: Repo) -> No
         {"operation": "update_task", "title": "Other"},
     ):
         call_tool = make_client(toolbox)
-        refused = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
-        assert refused.data["code"] == "READ_FIRST"
+        refusal = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
+        assert refusal.data["code"] == "READ_FIRST"
         assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields, dry_run=True).is_error
     call_tool = make_client(toolbox)
     for fields in (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
+from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo, normal
 from tests.workspace.documents import EDIT_CONTEXT
 from tests.workspace.validation.fixes.in_memory import fixers
@@ -35,19 +35,19 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, plan
 from workspace.writing.write import WriteResult
 
-DOCUMENTS = [Document.parse(text_of(number).encode(), path_of(number)) for number in range(COUNT)]
+DOCUMENTS = [Document.parse(make_text(number).encode(), make_path(number)) for number in range(FILE_COUNT)]
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return the documentation in a repository, which no test changes."""
-    return normal(tmp_path_factory.mktemp("published") / "repo", documentation())
+    return normal(tmp_path_factory.mktemp("published") / "repo", make_documentation())
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Repo:
     """Return four files of the documentation in a repository."""
-    return normal(tmp_path / "repo", {path_of(number): text_of(number) for number in range(4)})
+    return normal(tmp_path / "repo", {make_path(number): make_text(number) for number in range(4)})
 
 
 def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
@@ -61,7 +61,7 @@ def earlier(number: int) -> dict[str, str]:
     """Return the address that 0.1.0 derived for each published id that it did not read, by the id."""
     found: dict[str, str] = {}
     above = ""
-    for heading in headings_of(number):
+    for heading in make_headings(number):
         below = heading.line.count("\n")
         words = heading.title if below else f"{heading.title} {heading.attributes}"
         slug = make_heading_slug(to_plain_text(words))
@@ -76,10 +76,10 @@ def earlier(number: int) -> dict[str, str]:
 
 def test_titles_are_clean_and_ids_are_addresses(published: Repo) -> None:
     snapshot = Snapshot(GitReader(published.path), published.head())
-    assert len(snapshot.documents) == COUNT
-    for number in range(COUNT):
-        document = snapshot.document(path_of(number))
-        wanted = [(to_plain_text(one.title), one.id, one.level) for one in headings_of(number)]
+    assert len(snapshot.documents) == FILE_COUNT
+    for number in range(FILE_COUNT):
+        document = snapshot.document(make_path(number))
+        wanted = [(to_plain_text(one.title), one.id, one.level) for one in make_headings(number)]
         *found, last = document.sections[1:]
         assert [(one.title, one.address, one.level) for one in found] == wanted
         assert (last.title, last.address) == ("A set { a, b }", "a-set--a-b-")
@@ -105,7 +105,7 @@ def test_rename_preserves_every_list(by: str) -> None:
         now, addresses = document, earlier(number) if by != "id" else {}
         text = document.data.decode()
         # From the end: a name of 0.1.0 is derived from the headings above, too.
-        for heading in reversed(headings_of(number)):
+        for heading in reversed(make_headings(number)):
             rename = RenameSection(
                 file=document.path, slug=addresses.get(heading.id, heading.id), new_title=f"New {number}"
             )
@@ -120,7 +120,7 @@ def test_rename_preserves_every_list(by: str) -> None:
 def test_update_of_a_section_preserves_every_list() -> None:
     for number, document in enumerate(DOCUMENTS):
         now, text = document, document.data.decode()
-        for heading in headings_of(number):
+        for heading in make_headings(number):
             update = UpdateContent(file=document.path, slug=heading.id, content="Other words.")
             now, _ = update.revise(now, EDIT_CONTEXT)
             words = f"Words of {heading.title}, number {number}."
@@ -134,28 +134,28 @@ def test_moves_preserve_ids_and_update_links(published: Repo) -> None:
     snapshot = Snapshot(GitReader(published.path), published.head())
     moves = [
         MoveSection(
-            file=path_of(number), slug=f"install-{number:03}", to_file=path_of(number + 1), after="limits"
+            file=make_path(number), slug=f"install-{number:03}", to_file=make_path(number + 1), after="limits"
         )
-        for number in range(0, COUNT, 10)
+        for number in range(0, FILE_COUNT, 10)
     ]
     done = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
     assert [step.error for step in done.steps if step.error] == []
-    for number in range(0, COUNT, 10):
-        moved = done.overlay.document(path_of(number + 1))
+    for number in range(0, FILE_COUNT, 10):
+        moved = done.overlay.document(make_path(number + 1))
         assert resolve_section(moved, f"install-{number:03}").title == "Install it"
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in moved.data
-        assert not find_sections_by_name(done.overlay.document(path_of(number)), f"install-{number:03}")
+        assert not find_sections_by_name(done.overlay.document(make_path(number)), f"install-{number:03}")
         assert [one.address for one in moved.sections if one.address == "first-steps"]
         # A link to it leads to its new document.
-        linking = next(other for other in range(COUNT) if (other * 7 + 1) % COUNT == number)
-        name = path_of(number + 1).rpartition("/")[2]
-        assert f"{name}#install-{number:03})".encode() in done.overlay.document(path_of(linking)).data
+        linking = next(other for other in range(FILE_COUNT) if (other * 7 + 1) % FILE_COUNT == number)
+        name = make_path(number + 1).rpartition("/")[2]
+        assert f"{name}#install-{number:03})".encode() in done.overlay.document(make_path(linking)).data
 
 
 def test_move_to_a_document_with_the_same_id_renames_it() -> None:
     files = {
         "a.md": "# A\n\n## X\n{: .wide #options }\n\n## Y { #limits .b key='#limits' }\n",
-        "b.md": text_of(0),
+        "b.md": make_text(0),
     }
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
     from workspace.config.tables import LinkRules
@@ -179,7 +179,7 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
 
 
 def test_removed_section_is_restored_with_its_list(small: Repo) -> None:
-    path, before, text = path_of(1), small.head(), text_of(1)
+    path, before, text = make_path(1), small.head(), make_text(1)
     ids = ["install-001", "größe", "options", "faq", "in-mdx"]
     write(small, *(RemoveSection(file=path, slug=slug) for slug in ids), base=before)
     assert "größe }" not in (small.path / path).read_text()
@@ -191,15 +191,15 @@ def test_removed_section_is_restored_with_its_list(small: Repo) -> None:
 
 
 def test_renamed_section_is_restored_by_its_earlier_address(small: Repo) -> None:
-    path, before = path_of(2), small.head()
+    path, before = make_path(2), small.head()
     write(small, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
     assert "## Getting going { #first-steps }\n" in (small.path / path).read_text()
     write(small, RestoreSection(file=path, slug="first-steps", commit=before))
-    assert (small.path / path).read_text() == text_of(2)
+    assert (small.path / path).read_text() == make_text(2)
 
 
 def test_first_version_address_is_followed_through_a_rename(small: Repo) -> None:
-    path = path_of(2)
+    path = make_path(2)
     write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     workspace = Workspace.open(small.path)
     tip = workspace.snapshot()
@@ -210,7 +210,7 @@ def test_first_version_address_is_followed_through_a_rename(small: Repo) -> None
 
 
 def test_link_by_a_first_version_address_follows_a_rename(small: Repo) -> None:
-    path = path_of(2)
+    path = make_path(2)
     small.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
     write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     assert (small.path / "notes.md").read_text() == f"# Notes\n\n[a]({path}#first-steps)\n"
@@ -220,7 +220,7 @@ def test_link_by_a_first_version_address_follows_a_rename(small: Repo) -> None:
 def test_merge_preserves_every_list() -> None:
     for number, base in enumerate(DOCUMENTS):
         ours, theirs = base, base
-        for heading in headings_of(number):
+        for heading in make_headings(number):
             rename = RenameSection(file=base.path, slug=heading.id, new_title=f"New {heading.title}")
             ours, _ = rename.revise(ours, EDIT_CONTEXT)
             append = AppendContent(file=base.path, slug=heading.id, content="Theirs.")
@@ -229,9 +229,9 @@ def test_merge_preserves_every_list() -> None:
         assert merged.conflicts == ()
         document = Document.parse(merged.data, base.path)
         assert [one.address for one in document.sections] == [one.address for one in base.sections]
-        for heading in headings_of(number):
+        for heading in make_headings(number):
             assert heading._replace(title=f"New {heading.title}").line.encode() in document.data
-        assert document.data.count(b"Theirs.") == len(headings_of(number))
+        assert document.data.count(b"Theirs.") == len(make_headings(number))
 
 
 def test_lists_that_both_sides_changed_are_merged() -> None:
@@ -257,7 +257,7 @@ def test_fix_preserves_published_ids() -> None:
 def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
     for number, document in enumerate(DOCUMENTS):
         text, addresses = document.data.decode(), earlier(number)
-        for heading in headings_of(number):
+        for heading in make_headings(number):
             if heading.id in addresses and "\n" not in heading.line:
                 text = text.replace(heading.line, f"{heading.line} {{#{addresses[heading.id]}}}")
         written = Document.parse(text.encode(), document.path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 
-from benchmarks.checks.merges import check, lost
+from benchmarks.checks.merges import check_documents, find_lost_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases
@@ -119,26 +119,26 @@ def test_examples_are_merged_as_described(case: Case) -> None:
 @pytest.mark.property
 def test_edits_of_different_units_merge_and_same_conflict() -> None:
     base = [Document.parse(data, f"{place}.md") for place, data in enumerate(VARIANTS)]
-    report = check(base, 60, 1)
-    assert report.tried["equal"] == 60
-    assert report.tried["conflict"] > 60
-    assert report.wrong == []
+    report = check_documents(base, 60, 1)
+    assert report.counts["equal"] == 60
+    assert report.counts["conflict"] > 60
+    assert report.problems == []
 
 
 @pytest.mark.slow
 def test_many_edit_scripts_merge_or_conflict() -> None:
     paths = sorted([*FOLDER.parents[1].glob("docs/**/*.md"), *FOLDER.glob("*.md")])
-    report = check([Document.parse(path.read_bytes(), path.name) for path in paths], 2000, 1)
-    assert report.tried["equal"] == 2000
-    assert report.tried["conflict"] > 2000
-    assert report.wrong == []
+    report = check_documents([Document.parse(path.read_bytes(), path.name) for path in paths], 2000, 1)
+    assert report.counts["equal"] == 2000
+    assert report.counts["conflict"] > 2000
+    assert report.problems == []
 
 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_merge_of_any_three_documents_loses_nothing(base: Document, ours: Document, theirs: Document) -> None:
     merged = merge_documents(base, ours, theirs)
-    assert lost(base, ours, theirs, merged) is None
+    assert find_lost_text(base, ours, theirs, merged) is None
     assert merge_documents(base, ours, theirs) == merged
 
 

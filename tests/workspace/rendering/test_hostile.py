@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import repositories
-from tests.browser.hostile_documents import hostile_documents, vectors
+from tests.browser.hostile_documents import make_hostile_documents, make_vectors
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
@@ -19,7 +19,7 @@ from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_section, render_text
 from workspace.snapshot.snapshot import Snapshot
 
-DOCUMENTS = hostile_documents()
+DOCUMENTS = make_hostile_documents()
 URLS = PlainUrls()
 MATH = RenderOptions(math=True, mermaid=True)
 
@@ -40,7 +40,7 @@ def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str
 
 
 def test_adversarial_texts_are_rendered_safely() -> None:
-    for text in vectors():
+    for text in make_vectors():
         assert problems(render_text(text, urls=URLS)) == [], text
 
 
@@ -57,7 +57,7 @@ def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
 
 
 PIECES = [
-    *vectors(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
+    *make_vectors(), "<", ">", '"', "'", "&", "`", "```\n", "$", "$$", "\n\n", "\n", "> ", "- ", "1. ",
     "| a |\n|---|\n|", "[", "](", ")", "![", "]: ", "[^1]", "[^1]: ", "# ", "## x {#a}", "<a id=a></a>",
     "</a>", "<b>", "</b>", "<p>", "<table>", "<tr>", "<td>", "</table>", "<li>", "<pre>", "</pre>", "<code>",
     "<svg>", "<math>", "<style>", "<!--", "-->", "\t", "\x00", "\ufeff", "    ", "\\", "x",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.checks import reading_tools
-from benchmarks.checks.reading_tools import disagreements
+from benchmarks.checks.reading_tools import find_disagreements
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
@@ -132,7 +132,7 @@ def test_sections_are_the_bytes_between_headings_of_markdown_it(
     blocks: list[str], end: str, front: str
 ) -> None:
     data = (front + "\n\n".join(blocks)).replace("\n", end).encode()
-    assert list(disagreements("doc.md", data)) == []
+    assert list(find_disagreements("doc.md", data)) == []
 
 
 def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatc
         return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
 
     monkeypatch.setattr(reading_tools, "read_outline", shifted)
-    assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
+    assert list(find_disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 
 @settings(max_examples=scale_examples(50))

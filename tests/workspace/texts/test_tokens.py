@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
-from benchmarks.checks.reading_tools import errors
+from benchmarks.checks.reading_tools import measure_errors
 from tests.loops import loop_over
 from workspace.texts import tokens
 from workspace.texts.tokens import bound_tokens, count_tokens, estimate_tokens, get_tokenizer
@@ -43,16 +43,16 @@ LANGUAGES = {
 @pytest.mark.parametrize("count", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_documents_are_estimated_within_a_quarter(count: Callable[[str], int]) -> None:
     pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    found = errors(pages, count)
+    errors = measure_errors(pages, count)
     assert len(pages) > 10
-    assert max(map(abs, found.shares)) < 0.25
-    assert abs(found.total) < 0.1
+    assert max(map(abs, errors.shares)) < 0.25
+    assert abs(errors.total) < 0.1
 
 
 def test_source_code_is_estimated_within_a_quarter() -> None:
     sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "workspace").glob("*.py"))]
-    found = errors(sources, TOKENIZERS["o200k_base"])
-    assert max(map(abs, found.shares)) < 0.25
+    errors = measure_errors(sources, TOKENIZERS["o200k_base"])
+    assert max(map(abs, errors.shares)) < 0.25
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -19,9 +19,9 @@ _TRICKLE = 0.05  # seconds between two bytes
 class Fault:
     """A fault of the next `times` requests that match `method` and `path` (a regular expression).
 
-    `kind`: "status" answers with the status; "after" performs the request, and then answers with the status;
-    "silent" never answers; "trickle" sends a byte now and then; "cut" ends in the middle; "nonsense" is not
-    JSON; "shapeless" is JSON of another shape; "huge" is too large; "elsewhere" redirects to another host.
+    `kind`: "status" returns the status; "after" runs the request first;
+    "silent" never responds; "trickle" sends a byte at intervals; "cut" ends early; "nonsense" is not
+    JSON; "shapeless" is JSON with other fields; "huge" is too large; "elsewhere" redirects to another host.
     """
 
     kind: str = "status"

@@ -25,72 +25,78 @@ _VERDICTS = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("token ")
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request."""
     body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
     return JSONResponse(body, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
+def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state
 
     async def list_requests(request: Request) -> Response:
-        wanted = request.query_params.get("state", "open")
-        every = sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+        state_filter = request.query_params.get("state", "open")
+        every = sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
         shown = [
-            found
-            for found in map(state.refresh, every)
-            if wanted == "all" or (found.state == "open") == (wanted == "open")
+            pull_request
+            for pull_request in map(state.refresh, every)
+            if state_filter == "all" or (pull_request.state == "open") == (state_filter == "open")
         ]
-        return forge.page(request, [_pull_request(forge, one) for one in shown], PAGES)
+        return forge.page(request, [_pull_request(forge, item) for item in shown], PAGES)
 
     async def by_ends(request: Request) -> Response:
         base, head = request.path_params["base"], request.path_params["head"]
-        for one in reversed(state.pull_requests):
-            if (one.target, one.head) == (base, head):
-                return JSONResponse(_pull_request(forge, state.refresh(one)))
+        for item in reversed(state.pull_requests):
+            if (item.target, item.head) == (base, head):
+                return JSONResponse(_pull_request(forge, state.refresh(item)))
         raise Refused("missing", "The target couldn't be found.")
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        one = state.open(given["title"], given.get("body", ""), given["head"], given["base"], forge.bot)
-        return JSONResponse(_pull_request(forge, one), 201)
+        body = await request.json()
+        opened = state.open(body["title"], body.get("body", ""), body["head"], body["base"], forge.bot)
+        return JSONResponse(_pull_request(forge, opened), 201)
 
-    async def one(request: Request) -> Response:
-        return JSONResponse(_pull_request(forge, state.one(_number(request))))
+    async def read_request(request: Request) -> Response:
+        return JSONResponse(_pull_request(forge, state.find_pull_request(_number(request))))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
-        return JSONResponse(_pull_request(forge, found), 201)
+        body = await request.json()
+        pull_request = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
+        return JSONResponse(_pull_request(forge, pull_request), 201)
 
     async def reviews(request: Request) -> Response:
-        found = state.one(_number(request))
-        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+        pull_request = state.find_pull_request(_number(request))
+        return forge.page(
+            request, [_review(forge, pull_request, review) for review in pull_request.reviews], PAGES
+        )
 
     async def comments(request: Request) -> Response:
-        found = state.one(_number(request))
-        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
+        pull_request = state.find_pull_request(_number(request))
+        general = [
+            comment
+            for comment in pull_request.comments
+            if not (comment.by_system or comment.is_internal or comment.on_line)
+        ]
         # This list has no pages: a response always contains all items.
         headers = {"x-total-count": str(len(general))}
-        return JSONResponse([_comment(forge, found, one) for one in general], headers=headers)
+        return JSONResponse([_comment(forge, pull_request, comment) for comment in general], headers=headers)
 
     async def add_comment(request: Request) -> Response:
         number = _number(request)
-        made = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.one(number), made), 201)
+        comment = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),
         Route(f"{repo}/pulls", open_request, methods=["POST"]),
-        Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
         Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
         Route(f"{repo}/pulls/{{base}}/{{head:path}}", by_ends, methods=["GET"]),
@@ -112,43 +118,43 @@ def _user(login: str) -> dict[str, Any]:
     return {"id": 7, "login": login, "full_name": "", "email": f"{login}@noreply.gitea.example"}
 
 
-def _pull_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:
-    is_merged = one.state == "merged"
-    is_there = forge.state.tip(one.head) is not None
+def _pull_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any]:
+    is_merged = pull_request.state == "merged"
+    is_there = forge.state.tip(pull_request.head) is not None
     return {
-        "id": 1_000 + one.number,
-        "number": one.number,
-        "url": forge.url_of(one),
-        "html_url": forge.url_of(one),
-        "title": one.title,
-        "body": one.body,
-        "state": "open" if one.state == "open" else "closed",
-        "user": _user(one.author),
+        "id": 1_000 + pull_request.number,
+        "number": pull_request.number,
+        "url": forge.build_url(pull_request),
+        "html_url": forge.build_url(pull_request),
+        "title": pull_request.title,
+        "body": pull_request.body,
+        "state": "open" if pull_request.state == "open" else "closed",
+        "user": _user(pull_request.author),
         "draft": False,
         "merged": is_merged,
-        "mergeable": forge.state.mergeable(one),
-        "merged_at": _time(one.updated) if is_merged else None,
-        "closed_at": _time(one.ended) if one.ended else None,
-        "merge_commit_sha": one.merge_sha,
-        "merged_by": _user(one.author) if is_merged else None,
-        "updated_at": _time(one.updated),
-        "created_at": _time(one.updated),
+        "mergeable": forge.state.mergeable(pull_request),
+        "merged_at": _time(pull_request.updated) if is_merged else None,
+        "closed_at": _time(pull_request.ended) if pull_request.ended else None,
+        "merge_commit_sha": pull_request.merge_sha,
+        "merged_by": _user(pull_request.author) if is_merged else None,
+        "updated_at": _time(pull_request.updated),
+        "created_at": _time(pull_request.updated),
         "head": {
-            "label": one.head,
-            "ref": one.head if is_there else f"refs/pull/{one.number}/head",
-            "sha": one.last_head,
+            "label": pull_request.head,
+            "ref": pull_request.head if is_there else f"refs/pull/{pull_request.number}/head",
+            "sha": pull_request.last_head,
             "repo_id": 5,
         },
         "base": {
-            "label": one.target,
-            "ref": one.target,
-            "sha": forge.state.tip(one.target),
+            "label": pull_request.target,
+            "ref": pull_request.target,
+            "sha": forge.state.tip(pull_request.target),
             "repo_id": 5,
         },
     }
 
 
-def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, Any]:
+def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
     return {
         "id": review.id,
         "user": _user(review.author),
@@ -160,16 +166,16 @@ def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, An
         "dismissed": review.verdict == "dismissed",
         "comments_count": 0,
         "submitted_at": _time(review.time),
-        "html_url": f"{forge.url_of(one)}#issuecomment-{review.id}",
+        "html_url": f"{forge.build_url(pull_request)}#issuecomment-{review.id}",
     }
 
 
-def _comment(forge: LocalForge, one: PullRequest, comment: Comment) -> dict[str, Any]:
+def _comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
         "user": _user(comment.author),
         "body": comment.text,
         "created_at": _time(comment.time),
         "updated_at": _time(comment.time),
-        "html_url": f"{forge.url_of(one)}#issuecomment-{comment.id}",
+        "html_url": f"{forge.build_url(pull_request)}#issuecomment-{comment.id}",
     }

@@ -28,12 +28,12 @@ _VERDICTS = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request."""
     body: dict[str, Any] = {"message": error.reason, "documentation_url": "https://docs.github.com/rest"}
     if error.kind in ("invalid", "exists"):
@@ -42,7 +42,7 @@ def refused(error: Refused) -> Response:
     return JSONResponse(body, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
+def make_routes(forge: LocalForge) -> list[Route]:
     """Return the routes of the API."""
     repo = "/repos/ana/docs"
     state = forge.state
@@ -50,47 +50,59 @@ def routes(forge: LocalForge) -> list[Route]:
     async def list_requests(request: Request) -> Response:
         query = request.query_params
         head = query.get("head", "").removeprefix("ana:")
-        found = [
-            state.refresh(one)
-            for one in sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
-            if head in ("", one.head) and query.get("base") in (None, one.target)
+        pull_requests = [
+            state.refresh(item)
+            for item in sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
+            if head in ("", item.head) and query.get("base") in (None, item.target)
         ]
-        wanted = query.get("state", "open")
-        shown = [one for one in found if wanted == "all" or (one.state == "open") == (wanted == "open")]
-        return forge.page(request, [_pull_request(forge, one, "pull-request-simple") for one in shown], PAGES)
+        state_filter = query.get("state", "open")
+        shown = [
+            item
+            for item in pull_requests
+            if state_filter == "all" or (item.state == "open") == (state_filter == "open")
+        ]
+        return forge.page(
+            request, [_pull_request(forge, item, "pull-request-simple") for item in shown], PAGES
+        )
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        head = given["head"].removeprefix("ana:")
-        one = state.open(given["title"], given.get("body") or "", head, given["base"], forge.bot)
-        return JSONResponse(_pull_request(forge, one, "pull-request"), 201)
+        body = await request.json()
+        head = body["head"].removeprefix("ana:")
+        opened = state.open(body["title"], body.get("body") or "", head, body["base"], forge.bot)
+        return JSONResponse(_pull_request(forge, opened, "pull-request"), 201)
 
-    async def one(request: Request) -> Response:
-        return JSONResponse(_pull_request(forge, state.one(_number(request)), "pull-request"))
+    async def read_request(request: Request) -> Response:
+        return JSONResponse(_pull_request(forge, state.find_pull_request(_number(request)), "pull-request"))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        found = state.edit(_number(request), given.get("title"), given.get("body"), given.get("state"))
-        return JSONResponse(_pull_request(forge, found, "pull-request"))
+        body = await request.json()
+        pull_request = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
+        return JSONResponse(_pull_request(forge, pull_request, "pull-request"))
 
     async def reviews(request: Request) -> Response:
-        found = state.one(_number(request))
-        return forge.page(request, [_review(forge, found, one) for one in found.reviews], PAGES)
+        pull_request = state.find_pull_request(_number(request))
+        return forge.page(
+            request, [_review(forge, pull_request, review) for review in pull_request.reviews], PAGES
+        )
 
     async def comments(request: Request) -> Response:
-        found = state.one(_number(request))
-        general = [one for one in found.comments if not (one.by_system or one.is_internal or one.on_line)]
-        return forge.page(request, [_comment(forge, found, one) for one in general], PAGES)
+        pull_request = state.find_pull_request(_number(request))
+        general = [
+            comment
+            for comment in pull_request.comments
+            if not (comment.by_system or comment.is_internal or comment.on_line)
+        ]
+        return forge.page(request, [_comment(forge, pull_request, comment) for comment in general], PAGES)
 
     async def add_comment(request: Request) -> Response:
         number = _number(request)
-        made = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.one(number), made), 201)
+        comment = state.comment(number, forge.bot, (await request.json())["body"])
+        return JSONResponse(_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),
         Route(f"{repo}/pulls", open_request, methods=["POST"]),
-        Route(f"{repo}/pulls/{{number:int}}", one, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
         Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
@@ -104,8 +116,8 @@ def _number(request: Request) -> int:
 
 
 def _example(schema: str) -> dict[str, Any]:
-    found: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
-    return found
+    example: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
+    return example
 
 
 def _time(time: Any) -> str:
@@ -116,58 +128,61 @@ def _user(login: str) -> dict[str, Any]:
     return {**_example("issue-comment")["user"], "login": login}
 
 
-def _pull_request(forge: LocalForge, one: PullRequest, schema: str) -> dict[str, Any]:
-    is_open, is_merged = one.state == "open", one.state == "merged"
-    found = _example(schema)
-    found |= {
-        "number": one.number,
-        "html_url": forge.url_of(one),
-        "title": one.title,
-        "body": one.body or None,
+def _pull_request(forge: LocalForge, pull_request: PullRequest, schema: str) -> dict[str, Any]:
+    is_open, is_merged = pull_request.state == "open", pull_request.state == "merged"
+    response = _example(schema)
+    response |= {
+        "number": pull_request.number,
+        "html_url": forge.build_url(pull_request),
+        "title": pull_request.title,
+        "body": pull_request.body or None,
         "state": "open" if is_open else "closed",
-        "user": _user(one.author),
-        "updated_at": _time(one.updated),
-        "closed_at": _time(one.ended) if one.ended else None,
-        "merged_at": _time(one.updated) if is_merged else None,
+        "user": _user(pull_request.author),
+        "updated_at": _time(pull_request.updated),
+        "closed_at": _time(pull_request.ended) if pull_request.ended else None,
+        "merged_at": _time(pull_request.updated) if is_merged else None,
         # For an open pull request, GitHub returns a test merge.
-        "merge_commit_sha": one.merge_sha or "e" * 40,
+        "merge_commit_sha": pull_request.merge_sha or "e" * 40,
         # The published example of a team lacks fields that the published schema requires.
         "requested_teams": [],
     }
     ends: Iterable[tuple[str, str, str]] = (
-        ("head", one.head, one.last_head),
-        ("base", one.target, forge.state.tip(one.target) or ""),
+        ("head", pull_request.head, pull_request.last_head),
+        ("base", pull_request.target, forge.state.tip(pull_request.target) or ""),
     )
     for end, branch, sha in ends:
-        found[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
-        found[end]["repo"] = copy.deepcopy(found["base"]["repo"])
+        response[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
+        response[end]["repo"] = copy.deepcopy(response["base"]["repo"])
     if schema == "pull-request":
-        found |= {"merged": is_merged, "mergeable": forge.state.mergeable(one) if is_open else None}
-    return found
+        response |= {
+            "merged": is_merged,
+            "mergeable": forge.state.mergeable(pull_request) if is_open else None,
+        }
+    return response
 
 
-def _review(forge: LocalForge, one: PullRequest, review: Review) -> dict[str, Any]:
-    found = _example("pull-request-review")
-    found |= {
+def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
+    response = _example("pull-request-review")
+    response |= {
         "id": review.id,
         "user": _user(review.author),
         "body": review.text,
         "state": _VERDICTS[review.verdict],
         "commit_id": review.commit,
         "submitted_at": _time(review.time),
-        "html_url": f"{forge.url_of(one)}#pullrequestreview-{review.id}",
+        "html_url": f"{forge.build_url(pull_request)}#pullrequestreview-{review.id}",
     }
     if review.verdict == "pending":
-        del found["submitted_at"]
-    return found
+        del response["submitted_at"]
+    return response
 
 
-def _comment(forge: LocalForge, one: PullRequest, comment: Comment) -> dict[str, Any]:
+def _comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
     return _example("issue-comment") | {
         "id": comment.id,
         "user": _user(comment.author),
         "body": comment.text,
         "created_at": _time(comment.time),
         "updated_at": _time(comment.time),
-        "html_url": f"{forge.url_of(one)}#issuecomment-{comment.id}",
+        "html_url": f"{forge.build_url(pull_request)}#issuecomment-{comment.id}",
     }

@@ -24,13 +24,13 @@ _NOTES = {
 }
 
 
-def token_of(request: Request) -> str:
+def read_token(request: Request) -> str:
     """Return the token of a request."""
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
     return request.headers.get("private-token", bearer)
 
 
-def refused(error: Refused) -> Response:
+def make_refusal(error: Refused) -> Response:
     """Return the response to a refused request, in one of GitLab's two formats."""
     shaped: Any = [error.reason] if error.kind == "exists" else error.reason
     if error.kind == "invalid":
@@ -38,84 +38,88 @@ def refused(error: Refused) -> Response:
     return JSONResponse({"message": shaped}, _STATUSES[error.kind])
 
 
-def routes(forge: LocalForge) -> list[Route]:
-    """Return the routes of the API. Without `has_reviewers` it is an older version."""
+def make_routes(forge: LocalForge) -> list[Route]:
+    """Return the routes of the API. Without `has_reviewers`, the API is an older version."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state
 
     async def list_requests(request: Request) -> Response:
         query = request.query_params
-        wanted = query.get("state", "all")
+        state_filter = query.get("state", "all")
         shown = [
-            found
-            for found in map(
-                state.refresh, sorted(state.pull_requests, key=lambda one: one.updated, reverse=True)
+            pull_request
+            for pull_request in map(
+                state.refresh, sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
             )
-            if query.get("source_branch") in (None, found.head)
-            and query.get("target_branch") in (None, found.target)
-            and wanted in ("all", _STATES.get(found.state, found.state))
+            if query.get("source_branch") in (None, pull_request.head)
+            and query.get("target_branch") in (None, pull_request.target)
+            and state_filter in ("all", _STATES.get(pull_request.state, pull_request.state))
         ]
-        return forge.page(request, [_merge_request(forge, one) for one in shown], PAGES)
+        return forge.page(request, [_merge_request(forge, item) for item in shown], PAGES)
 
     async def open_request(request: Request) -> Response:
-        given = await request.json()
-        ends = given["source_branch"], given["target_branch"]
-        one = state.open(given["title"], given.get("description", ""), *ends, forge.bot)
-        return JSONResponse(_merge_request(forge, one), 201)
+        body = await request.json()
+        ends = body["source_branch"], body["target_branch"]
+        opened = state.open(body["title"], body.get("description", ""), *ends, forge.bot)
+        return JSONResponse(_merge_request(forge, opened), 201)
 
-    async def one(request: Request) -> Response:
-        return JSONResponse(_merge_request(forge, state.one(_number(request))))
+    async def read_request(request: Request) -> Response:
+        return JSONResponse(_merge_request(forge, state.find_pull_request(_number(request))))
 
     async def edit_request(request: Request) -> Response:
-        given = await request.json()
-        event = {None: None, "close": "closed", "reopen": "open"}[given.get("state_event")]
-        if event is not None and state.one(_number(request)).state == event:
-            raise Refused("invalid", f"state cannot transition via {given['state_event']}")
-        found = state.edit(_number(request), given.get("title"), given.get("description"), event)
-        return JSONResponse(_merge_request(forge, found))
+        body = await request.json()
+        event = {None: None, "close": "closed", "reopen": "open"}[body.get("state_event")]
+        if event is not None and state.find_pull_request(_number(request)).state == event:
+            raise Refused("invalid", f"state cannot transition via {body['state_event']}")
+        pull_request = state.edit(_number(request), body.get("title"), body.get("description"), event)
+        return JSONResponse(_merge_request(forge, pull_request))
 
     async def approvals(request: Request) -> Response:
-        found = state.one(_number(request))
-        verdicts = _current_verdicts(found)
+        pull_request = state.find_pull_request(_number(request))
+        verdicts = _current_verdicts(pull_request)
         approved = [{"user": _user(name)} for name, verdict in verdicts.items() if verdict == "approved"]
-        return JSONResponse({"iid": found.number, "approved": bool(approved), "approved_by": approved})
+        return JSONResponse({"iid": pull_request.number, "approved": bool(approved), "approved_by": approved})
 
     async def reviewers(request: Request) -> Response:
         if not forge.has_reviewers:
             return JSONResponse({"error": "404 Not Found"}, 404)
-        found = state.one(_number(request))
+        pull_request = state.find_pull_request(_number(request))
         states = {"changes_requested": "requested_changes", "commented": "reviewed"}
         shown = [
             {
                 "user": _user(name),
                 "state": states.get(verdict, verdict),
-                "created_at": _time(found.updated),
+                "created_at": _time(pull_request.updated),
             }
-            for name, verdict in _current_verdicts(found).items()
+            for name, verdict in _current_verdicts(pull_request).items()
         ]
         return forge.page(request, shown, PAGES)
 
     async def notes(request: Request) -> Response:
-        found = state.one(_number(request))
+        pull_request = state.find_pull_request(_number(request))
         verdict_notes = [
-            Comment(one.id, one.author, _NOTES[one.verdict], one.time, by_system=True)
-            for one in found.reviews
-            if one.verdict in _NOTES
+            Comment(review.id, review.author, _NOTES[review.verdict], review.time, by_system=True)
+            for review in pull_request.reviews
+            if review.verdict in _NOTES
         ]
         texts = [
-            Comment(one.id + 10_000, one.author, one.text, one.time) for one in found.reviews if one.text
+            Comment(review.id + 10_000, review.author, review.text, review.time)
+            for review in pull_request.reviews
+            if review.text
         ]
-        every = sorted([*found.comments, *verdict_notes, *texts], key=lambda one: (one.time, one.id))
-        return forge.page(request, [_note(one) for one in every], PAGES)
+        all_notes = sorted(
+            [*pull_request.comments, *verdict_notes, *texts], key=lambda note: (note.time, note.id)
+        )
+        return forge.page(request, [_note(note) for note in all_notes], PAGES)
 
     async def add_comment(request: Request) -> Response:
-        made = state.comment(_number(request), forge.bot, (await request.json())["body"])
-        return JSONResponse(_note(made), 201)
+        comment = state.comment(_number(request), forge.bot, (await request.json())["body"])
+        return JSONResponse(_note(comment), 201)
 
     return [
         Route(base, list_requests, methods=["GET"]),
         Route(base, open_request, methods=["POST"]),
-        Route(f"{base}/{{number:int}}", one, methods=["GET"]),
+        Route(f"{base}/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{base}/{{number:int}}", edit_request, methods=["PUT"]),
         Route(f"{base}/{{number:int}}/approvals", approvals, methods=["GET"]),
         Route(f"{base}/{{number:int}}/reviewers", reviewers, methods=["GET"]),
@@ -137,50 +141,54 @@ def _user(username: str) -> dict[str, Any]:
     return {"id": sum(map(ord, username)), "username": username, "name": username.title(), "state": "active"}
 
 
-def _current_verdicts(found: PullRequest) -> dict[str, str]:
-    """Return the current verdict of each reviewer; GitLab stores no earlier ones."""
-    return {one.author: one.verdict for one in found.reviews}
+def _current_verdicts(pull_request: PullRequest) -> dict[str, str]:
+    """Return the current verdict of each reviewer; GitLab does not store earlier verdicts."""
+    return {review.author: review.verdict for review in pull_request.reviews}
 
 
-def _merge_request(forge: LocalForge, one: PullRequest) -> dict[str, Any]:
-    is_open, is_mergeable = one.state == "open", forge.state.mergeable(one)
+def _merge_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any]:
+    is_open, is_mergeable = pull_request.state == "open", forge.state.mergeable(pull_request)
     return {
-        "id": 2_000 + one.number,
-        "iid": one.number,
+        "id": 2_000 + pull_request.number,
+        "iid": pull_request.number,
         "project_id": 3,
         "source_project_id": 3,
         "target_project_id": 3,
-        "title": one.title,
-        "description": one.body,
-        "state": _STATES.get(one.state, one.state),
-        "web_url": forge.url_of(one),
-        "author": _user(one.author),
-        "source_branch": one.head,
-        "target_branch": one.target,
-        "sha": one.last_head,
-        "merge_commit_sha": one.merge_sha,
+        "title": pull_request.title,
+        "description": pull_request.body,
+        "state": _STATES.get(pull_request.state, pull_request.state),
+        "web_url": forge.build_url(pull_request),
+        "author": _user(pull_request.author),
+        "source_branch": pull_request.head,
+        "target_branch": pull_request.target,
+        "sha": pull_request.last_head,
+        "merge_commit_sha": pull_request.merge_sha,
         "squash_commit_sha": None,
         "draft": False,
         "has_conflicts": is_open and not is_mergeable,
         "merge_status": "can_be_merged" if is_mergeable else "cannot_be_merged",
         "detailed_merge_status": "mergeable" if is_mergeable else "conflict" if is_open else "not_open",
-        "created_at": _time(one.updated),
-        "updated_at": _time(one.updated),
-        "merged_at": _time(one.ended) if one.ended and one.state == "merged" else None,
-        "closed_at": _time(one.ended) if one.ended and one.state == "closed" else None,
+        "created_at": _time(pull_request.updated),
+        "updated_at": _time(pull_request.updated),
+        "merged_at": _time(pull_request.ended)
+        if pull_request.ended and pull_request.state == "merged"
+        else None,
+        "closed_at": _time(pull_request.ended)
+        if pull_request.ended and pull_request.state == "closed"
+        else None,
     }
 
 
-def _note(one: Comment) -> dict[str, Any]:
+def _note(comment: Comment) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "type": "DiffNote" if one.on_line else None,
-        "body": one.text,
-        "author": _user(one.author),
-        "created_at": _time(one.time),
-        "updated_at": _time(one.time),
-        "system": one.by_system,
-        "internal": one.is_internal,
-        "confidential": one.is_internal,
+        "id": comment.id,
+        "type": "DiffNote" if comment.on_line else None,
+        "body": comment.text,
+        "author": _user(comment.author),
+        "created_at": _time(comment.time),
+        "updated_at": _time(comment.time),
+        "system": comment.by_system,
+        "internal": comment.is_internal,
+        "confidential": comment.is_internal,
         "noteable_type": "MergeRequest",
     }

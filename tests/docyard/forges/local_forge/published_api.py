@@ -14,5 +14,5 @@ from typing import Any
 @cache
 def load_published(name: str) -> dict[str, Any]:
     """Return `operations`, and the `schemas` (JSON Schema) that they name; for GitHub also `examples`."""
-    found: dict[str, Any] = json.loads(Path(__file__).with_name(f"{name}_openapi.json").read_text())
-    return found
+    data: dict[str, Any] = json.loads(Path(__file__).with_name(f"{name}_openapi.json").read_text())
+    return data

@@ -56,31 +56,31 @@ class LocalForge:
         self.url = ""
         self.git_path = "ana/teams/docs.git" if kind == "gitlab" else "ana/docs.git"
 
-    def url_of(self, one: PullRequest) -> str:
+    def build_url(self, pull_request: PullRequest) -> str:
         """Return the URL of a pull request's page."""
         path = self.git_path.removesuffix(".git")
-        way = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
-        return f"https://forge.example/{path}/{way}/{one.number}"
+        segment = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
+        return f"https://forge.example/{path}/{segment}/{pull_request.number}"
 
-    def page(self, request: Request, found: list[Any], size_name: str) -> Response:
-        """Return a page of a list, with links to the next one in the APIs' formats."""
+    def page(self, request: Request, items: list[Any], size_name: str) -> Response:
+        """Return a page of a list, with links to the next page in the APIs' formats."""
         query = request.query_params
         size = min(self.page_size, int(query.get(size_name, "20")))
         number = int(query.get("page", "1"))
-        headers = {"x-total-count": str(len(found)), "x-ratelimit-remaining": "4999"}
-        if number * size < len(found):
+        headers = {"x-total-count": str(len(items)), "x-ratelimit-remaining": "4999"}
+        if number * size < len(items):
             following = request.url.include_query_params(page=number + 1)
             url = f"{self.url}{request.scope['raw_path'].decode()}?{following.query}"
             headers["link"] = f'<{url}>; rel="next", <{self.url}/last>; rel="last"'
             headers["x-next-page"] = str(number + 1)
-        return JSONResponse(found[(number - 1) * size : number * size], headers=headers)
+        return JSONResponse(items[(number - 1) * size : number * size], headers=headers)
 
     def app(self) -> Any:
         """Return the application: the API with token check, faults and recorded requests."""
         api = _APIS[self.kind]
         inner = Starlette(
-            routes=[Mount(api.PREFIX, routes=api.routes(self))],
-            exception_handlers={Refused: lambda request, error: api.refused(error)},
+            routes=[Mount(api.PREFIX, routes=api.make_routes(self))],
+            exception_handlers={Refused: lambda request, error: api.make_refusal(error)},
         )
 
         async def asgi(scope: Any, receive: Any, send: Any) -> None:
@@ -90,7 +90,7 @@ class LocalForge:
             scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
             body = await _body(receive)
             request = Request(scope, _replay_body(body))
-            fault = next((one for one in self.faults if one.fits(request)), None)
+            fault = next((item for item in self.faults if item.fits(request)), None)
             if fault is not None:
                 fault.times -= 1
             failing = fault if fault is not None and fault.kind != "after" else None
@@ -98,7 +98,7 @@ class LocalForge:
                 self._note(request, body, 0, None)
                 await (await failing.answer(Request(scope, receive)))(scope, receive, send)
                 return
-            denied = self._check_token(request, api.token_of(request))
+            denied = self._check_token(request, api.read_token(request))
             if denied is not None:
                 self._note(request, body, denied.status_code, None)
                 await denied(scope, receive, send)
@@ -143,12 +143,12 @@ class LocalForge:
 
 
 async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes:
-    found, is_more = b"", True
+    body, is_more = b"", True
     while is_more:
         message = await receive()
-        found += message.get("body", b"")
+        body += message.get("body", b"")
         is_more = message.get("more_body", False)
-    return found
+    return body
 
 
 def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:

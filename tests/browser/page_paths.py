@@ -1,11 +1,11 @@
-"""The URL of each page of the story, by the name of its picture."""
+"""The paths of the pages of the story, by the name of their screenshot."""
 
 from __future__ import annotations
 
 from tests.browser.story import Story
 
 
-def places(story: Story) -> dict[str, str]:
+def page_paths(story: Story) -> dict[str, str]:
     """Return the paths of all pages, by name."""
     retries, limits = (f"/proposals/{story.proposals[name]}" for name in ("retries", "limits"))
     return {
