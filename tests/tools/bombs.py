@@ -1,6 +1,6 @@
-"""Calls on a workspace of huge documents, made in a process of little memory: `python -m tests.tools.bombs`.
+"""Calls on a workspace of huge documents, in a process with a memory limit: `python -m tests.tools.bombs`.
 
-It takes a repository and the bytes of address space, and prints the results as one line of JSON.
+The arguments are a repository and the limit of the address space in bytes; the output is one line of JSON.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ import sys
 from pathlib import Path
 from typing import Any
 
-MAX_SECONDS = 900
+MAX_CPU_SECONDS = 900
 
 
-def answers(repository: Path) -> dict[str, Any]:
-    """Return the result of each call: its code if it failed, else the fields that show a cut."""
+def call_tools(repository: Path) -> dict[str, Any]:
+    """Return the code of each call ("ok" if it succeeded), the hints, the hits, and the sizes of views."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(repository, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
 
     def call_tool(name: str, tool: str, **fields: Any) -> dict[str, Any]:
         answer = toolbox.call(tool, fields, client="tester")
-        found[name] = answer.data.get("code", "ok")
+        results[name] = answer.data.get("code", "ok")
         return answer.data
 
-    listed = call_tool("list", "list_documents")["documents"]
-    found["hints"] = {entry["path"]: entry["hints"][0] for entry in listed if "hints" in entry}
+    documents = call_tool("list", "list_documents")["documents"]
+    results["hints"] = {entry["path"]: entry["hints"][0] for entry in documents if "hints" in entry}
     hits = call_tool("search", "search_docs", query="needle")
-    found["hits"] = json.dumps(hits)
+    results["hits"] = json.dumps(hits)
     for path in sorted(workspace.snapshot().documents):
-        shown = call_tool(f"view {path}", "view_document", file=path)
-        found[f"size {path}"] = len(json.dumps(shown))
+        view = call_tool(f"view {path}", "view_document", file=path)
+        results[f"size {path}"] = len(json.dumps(view))
         fields = {"operation": "append_content", "file": path, "slug": "_preamble", "content": "More."}
         call_tool(f"write {path}", "edit_document", **fields)
     add = {"operation": "add_section", "file": "small.md", "title": "Bomb"}
@@ -49,11 +49,11 @@ def answers(repository: Path) -> dict[str, Any]:
     call_tool("call", "edit_document", operations=[{**add, "content": "x" * 1_000_000}] * 21)
     call_tool("one more heading", "edit_document", **{**add, "file": "headings.md"})
     call_tool("small", "edit_document", **add, content="Text.")
-    return found
+    return results
 
 
 if __name__ == "__main__":
     limit = int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
-    print(json.dumps(answers(Path(sys.argv[1]))))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
+    print(json.dumps(call_tools(Path(sys.argv[1]))))

@@ -46,14 +46,14 @@ CallTool = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)
-def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def isolated_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     load_user_key.cache_clear()
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_graph_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for all links, on a busy machine too."""
     monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 
@@ -71,22 +71,22 @@ def toolbox(repo: Repo) -> Toolbox:
 
 @pytest.fixture
 def call_tool(toolbox: Toolbox) -> CallTool:
-    """Call a tool with fields, as a client that remembers what it has seen."""
+    """Call a tool with fields, as a client whose read texts are recorded."""
     return make_client(toolbox)
 
 
 def make_client(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> CallTool:
-    """Return a further client of a server, with a memory of its own."""
-    memory = SeenTexts() if seen_texts is None else seen_texts
+    """Return the call function of another client of a server; `seen_texts` are the texts that it has read."""
+    client_texts = SeenTexts() if seen_texts is None else seen_texts
 
     def call(tool: str, /, **arguments: object) -> Answer:
-        return toolbox.call(tool, arguments, client="tester", seen_texts=memory)
+        return toolbox.call(tool, arguments, client="tester", seen_texts=client_texts)
 
     return call
 
 
 def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
     """Return the call that an answer's next step names: the tool, and its fields."""
-    found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
-    assert found, answer.data
-    return found[1], json.loads(found[2])
+    match = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
+    assert match, answer.data
+    return match[1], json.loads(match[2])

@@ -1,4 +1,4 @@
-"""A fault at each function that a call enters after its commit, one at a time."""
+"""Faults, one at a time, at the functions that a call enters after its commit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,22 @@ import workspace
 from workspace.publishing.after_commit import has_committed
 
 _ROOT = Path(workspace.__file__).parents[1]
-_PACKAGES = tuple(str(_ROOT / name) for name in ("docyard", "tools", "index", "workspace"))
+_PACKAGE_FOLDERS = tuple(str(_ROOT / name) for name in ("docyard", "tools", "index", "workspace"))
 # The handler itself, and the release of locks: a fault there is a crash, which tests/faults tests.
-_SPARED = ("workspace/publishing/after_commit.py", "tools/after_commit.py", "workspace/publishing/locks.py")
-_SPARED_NAMES = ("__exit__", "__enter__", "_release", "release", "_unlock_worktree", "locked", "exclusive")
+_EXCLUDED_FILES = (
+    "workspace/publishing/after_commit.py",
+    "tools/after_commit.py",
+    "workspace/publishing/locks.py",
+)
+_EXCLUDED_FUNCTIONS = (
+    "__exit__",
+    "__enter__",
+    "_release",
+    "release",
+    "_unlock_worktree",
+    "locked",
+    "exclusive",
+)
 
 FAULTS: tuple[Callable[[], Exception], ...] = (
     lambda: ImportError("cannot import name 'x' from 'y'", path=str(_ROOT)),
@@ -27,55 +39,55 @@ FAULTS: tuple[Callable[[], Exception], ...] = (
 )
 
 
-def step_of(code: CodeType) -> str | None:
+def step_name(code: CodeType) -> str | None:
     """Return the name of a function of Docyard, as "file:function"; None for all others."""
     name = code.co_filename
-    if not name.startswith(_PACKAGES):
+    if not name.startswith(_PACKAGE_FOLDERS):
         return None
     file = Path(name).relative_to(_ROOT).as_posix()
     is_inner = code.co_name.startswith("<")  # a comprehension or lambda fails as the function around it does
-    if is_inner or file in _SPARED or code.co_name in _SPARED_NAMES:
+    if is_inner or file in _EXCLUDED_FILES or code.co_name in _EXCLUDED_FUNCTIONS:
         return None
     return f"{file}:{code.co_qualname}"
 
 
 @contextmanager
-def steps_recorded() -> Iterator[list[str]]:
+def record_steps() -> Iterator[list[str]]:
     """Record the functions that are entered after a commit, each once, in order."""
-    found: dict[str, None] = {}
+    entered_steps: dict[str, None] = {}
     names: dict[CodeType, str | None] = {}
 
     def trace(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
         if code not in names:
-            names[code] = step_of(code)
-        if (name := names[code]) is not None and name not in found and has_committed():
-            found[name] = None
+            names[code] = step_name(code)
+        if (name := names[code]) is not None and name not in entered_steps and has_committed():
+            entered_steps[name] = None
 
-    with _traced(trace):
+    with _set_trace(trace):
         yield (steps := [])
-    steps.extend(found)
+    steps.extend(entered_steps)
 
 
 @contextmanager
-def fault_at(step: str, fault: Callable[[], Exception]) -> Iterator[list[str]]:
-    """Raise a fault once, at the first entry into `step` after a commit; the list names the step then."""
-    struck: list[str] = []
+def raise_fault_at(step: str, fault: Callable[[], Exception]) -> Iterator[list[str]]:
+    """Raise a fault once, at the first entry into `step` after a commit; the list then contains the step."""
+    raised_steps: list[str] = []
 
     def trace(frame: FrameType, event: str, argument: Any) -> None:
-        if not struck and step_of(frame.f_code) == step and has_committed():
-            struck.append(step)
+        if not raised_steps and step_name(frame.f_code) == step and has_committed():
+            raised_steps.append(step)
             raise fault()
 
-    with _traced(trace):
-        yield struck
+    with _set_trace(trace):
+        yield raised_steps
 
 
 @contextmanager
-def _traced(trace: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
-    before = sys.gettrace()
+def _set_trace(trace: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    previous_trace = sys.gettrace()
     sys.settrace(trace)
     try:
         yield
     finally:
-        sys.settrace(before)
+        sys.settrace(previous_trace)

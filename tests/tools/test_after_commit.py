@@ -12,7 +12,7 @@ import pytest
 from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.faults_after_commit import FAULTS, fault_at, steps_recorded
+from tests.tools.faults_after_commit import FAULTS, raise_fault_at, record_steps
 from tests.tools.proposals.conftest import FILES
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -21,7 +21,7 @@ from workspace.workspace import Workspace
 from workspace.writing.read_before_write import SeenTexts
 from workspace.writing.write import WriteResult
 
-_SAMPLE = 9  # steps of each call at which the quick tests raise a fault
+_SAMPLE_SIZE = 9  # steps of each call at which the quick tests raise a fault
 
 
 class Server:
@@ -39,139 +39,149 @@ class Server:
     def call_tool(self, tool: str, **arguments: Any) -> Answer:
         return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
-    def word(self) -> str:
+    def new_word(self) -> str:
         """Return a word that no document contains yet."""
         self._count += 1
         return f"zebra{self._count}"
 
-    def commits(self) -> int:
+    def count_commits(self) -> int:
         """Count the commits of all branches."""
         return int(self.repo.git("rev-list", "--all", "--count"))
 
-    def proposal(self) -> str:
-        answer = self.call_tool("create_proposal", title=f"About {self.word()}", description="Because.")
+    def create_proposal(self) -> str:
+        answer = self.call_tool("create_proposal", title=f"About {self.new_word()}", description="Because.")
         return str(answer.data["proposal"])
 
-    def written_proposal(self) -> str:
-        proposal = self.proposal()
-        self.call_tool("edit_document", **self.section("notes/plain.md", self.word()), proposal=proposal)
+    def create_proposal_with_edit(self) -> str:
+        proposal = self.create_proposal()
+        self.call_tool(
+            "edit_document", **self.section_fields("notes/plain.md", self.new_word()), proposal=proposal
+        )
         return proposal
 
     @staticmethod
-    def section(file: str, word: str) -> dict[str, Any]:
-        return {"operation": "add_section", "file": file, "title": f"On {word}", "content": f"Of {word}."}
+    def section_fields(file: str, new_word: str) -> dict[str, Any]:
+        return {
+            "operation": "add_section",
+            "file": file,
+            "title": f"On {new_word}",
+            "content": f"Of {new_word}.",
+        }
 
 
 Prepare = Callable[[Server, str], tuple[str, dict[str, Any]]]
 
 
-def _edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", server.section("api.md", word)
+def _prepare_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", server.section_fields("api.md", word)
 
 
-def _create(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+def _prepare_creation(server: Server, word: str) -> tuple[str, dict[str, Any]]:
     return "create_document", {"doc_type": "api_spec", "title": f"On {word}"}
 
 
-def _undo(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    server.call_tool("edit_document", **server.section("notes/plain.md", word))
+def _prepare_undo(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    server.call_tool("edit_document", **server.section_fields("notes/plain.md", word))
     return "restore_document", {"undo": "HEAD"}
 
 
-def _edit_in_proposal(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", {**server.section("api.md", word), "proposal": server.proposal()}
+def _prepare_proposal_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", {**server.section_fields("api.md", word), "proposal": server.create_proposal()}
 
 
-def _protected(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", server.section("specs/limits.md", word)
+def _prepare_protected_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+    return "edit_document", server.section_fields("specs/limits.md", word)
 
 
-def _open(server: Server, word: str) -> tuple[str, dict[str, Any]]:
+def _prepare_proposal(server: Server, word: str) -> tuple[str, dict[str, Any]]:
     return "create_proposal", {"title": f"On {word}", "description": "Because.", "submit": True}
 
 
-def _act(action: str, **fields: str) -> Prepare:
+def _prepare_action(action: str, **fields: str) -> Prepare:
     def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-        proposal = server.written_proposal()
+        proposal = server.create_proposal_with_edit()
         if action == "refresh":
-            server.call_tool("edit_document", **server.section("api.md", server.word()))
+            server.call_tool("edit_document", **server.section_fields("api.md", server.new_word()))
         return "update_proposal", {"proposal": proposal, "action": action, **fields}
 
     return prepare
 
 
 CALLS: dict[str, Prepare] = {
-    "edit": _edit,
-    "create": _create,
-    "undo": _undo,
-    "edit in a proposal": _edit_in_proposal,
-    "edit that becomes a proposal": _protected,
-    "create a proposal": _open,
-    "comment": _act("comment", text="Why?"),
-    "submit": _act("submit"),
-    "refresh": _act("refresh"),
-    "merge": _act("merge"),
-    "close": _act("close", text="No."),
-    "edit its words": _act("edit", title="Other words"),
+    "edit": _prepare_edit,
+    "create": _prepare_creation,
+    "undo": _prepare_undo,
+    "edit in a proposal": _prepare_proposal_edit,
+    "edit that becomes a proposal": _prepare_protected_edit,
+    "create a proposal": _prepare_proposal,
+    "comment": _prepare_action("comment", text="Why?"),
+    "submit": _prepare_action("submit"),
+    "refresh": _prepare_action("refresh"),
+    "merge": _prepare_action("merge"),
+    "close": _prepare_action("close", text="No."),
+    "edit its title": _prepare_action("edit", title="Other words"),
 }
 
 
-def _steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
+def _record_steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
     """Return a server, and the functions that a call enters after its commit when nothing fails."""
     server = Server(path)
     server.call_tool("search_docs", query="anything")
-    for _ in range(2):  # the first call makes what later ones find
-        tool, fields = prepare(server, server.word())
-        with steps_recorded() as steps:
+    for _ in range(2):  # the first call creates files and caches that later calls use
+        tool, fields = prepare(server, server.new_word())
+        with record_steps() as steps:
             answer = server.call_tool(tool, **fields)
         assert not answer.is_error, answer.data
     return server, steps
 
 
-def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
+def _check_fault(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     """Raise a fault at one step, and check the guarantees; return False if the call skips the step."""
-    word = server.word()
+    word = server.new_word()
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
-    before = server.commits()
-    with fault_at(step, FAULTS[number % len(FAULTS)]) as struck:
+    before = server.count_commits()
+    with raise_fault_at(step, FAULTS[number % len(FAULTS)]) as raised_steps:
         answer = server.call_tool(tool, **fields)
-    if not struck:
+    if not raised_steps:
         return False
-    place = (step, answer.data)
-    assert not answer.is_error, place
+    details = (step, answer.data)
+    assert not answer.is_error, details
     commit = answer.data["commit"]
-    assert server.repo.git("cat-file", "-t", commit).strip() == "commit", place
+    assert server.repo.git("cat-file", "-t", commit).strip() == "commit", details
     text = json.dumps(answer.data)
-    assert str(server.repo.path) not in text, place
-    assert "Traceback" not in text, place
-    assert "next_step" in answer.data, place
-    after = server.commits()
-    assert after > before, place
-    again = server.call_tool(tool, **fields)
-    assert not again.is_error, (step, again.data)
-    if fields.get("action") == "refresh" and server.commits() == after + 1:
+    assert str(server.repo.path) not in text, details
+    assert "Traceback" not in text, details
+    assert "next_step" in answer.data, details
+    after = server.count_commits()
+    assert after > before, details
+    retry = server.call_tool(tool, **fields)
+    assert not retry.is_error, (step, retry.data)
+    if fields.get("action") == "refresh" and server.count_commits() == after + 1:
         # The retry appends the event of the refresh, which the first call could not append, once.
         after += 1
-        again = server.call_tool(tool, **fields)
-    assert server.commits() == after, (step, again.data)
-    if tool == "edit_document" and "proposal" not in again.data:
-        assert again.data["commit"] == commit, place
-        found = server.call_tool("search_docs", query=word)
-        assert fields["file"] in [hit["filepath"] for hit in found.data["hits"]], (step, found.data)
+        retry = server.call_tool(tool, **fields)
+    assert server.count_commits() == after, (step, retry.data)
+    if tool == "edit_document" and "proposal" not in retry.data:
+        assert retry.data["commit"] == commit, details
+        search_answer = server.call_tool("search_docs", query=word)
+        assert fields["file"] in [hit["filepath"] for hit in search_answer.data["hits"]], (
+            step,
+            search_answer.data,
+        )
     return True
 
 
 def test_failed_answer_after_commit_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WriteResult, "document", _fail)
-    answer = _edited(Server(tmp_path / "docs"))
+    answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]
 
 
 def test_failed_step_after_commit_preserves_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchIndex, "follow", _fail)
-    answer = _edited(Server(tmp_path / "docs"))
+    answer = _edit_with_fault(Server(tmp_path / "docs"))
     assert {"slug", "commit", "hints"} <= set(answer.data)
 
 
@@ -179,10 +189,10 @@ def _fail(*_: object) -> None:
     raise RuntimeError("a fault")
 
 
-def _edited(server: Server) -> Answer:
-    """Return the answer of an edit in which something fails after the commit: a success with that commit."""
+def _edit_with_fault(server: Server) -> Answer:
+    """Return the answer of an edit in which a step fails after the commit: a success with that commit."""
     before = server.repo.head()
-    tool, fields = _edit(server, server.word())
+    tool, fields = _prepare_edit(server, server.new_word())
     answer = server.call_tool(tool, **fields)
     assert not answer.is_error, answer.data
     assert answer.data["commit"] == server.repo.head() != before
@@ -193,17 +203,19 @@ def _edited(server: Server) -> Answer:
 @pytest.mark.fault
 @loop_over("name", CALLS)
 def test_fault_at_sampled_steps_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
-    server, steps = _steps(tmp_path / "docs", CALLS[name])
-    chosen = steps[:: max(1, len(steps) // _SAMPLE)]
-    struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(chosen)]
-    assert sum(struck) >= len(chosen) // 2
+    server, steps = _record_steps(tmp_path / "docs", CALLS[name])
+    sampled_steps = steps[:: max(1, len(steps) // _SAMPLE_SIZE)]
+    faults_raised = [
+        _check_fault(server, CALLS[name], step, number) for number, step in enumerate(sampled_steps)
+    ]
+    assert sum(faults_raised) >= len(sampled_steps) // 2
     assert server.repo.fsck() == ""
 
 
 @pytest.mark.soak  # some 300 steps of each of 12 calls, every one in a call of its own
 @pytest.mark.parametrize("name", CALLS)
 def test_fault_at_each_step_after_commit_is_a_success(name: str, tmp_path: Path) -> None:
-    server, steps = _steps(tmp_path / "docs", CALLS[name])
-    struck = [_check(server, CALLS[name], step, number) for number, step in enumerate(steps)]
-    assert sum(struck) >= len(steps) // 2
+    server, steps = _record_steps(tmp_path / "docs", CALLS[name])
+    faults_raised = [_check_fault(server, CALLS[name], step, number) for number, step in enumerate(steps)]
+    assert sum(faults_raised) >= len(steps) // 2
     assert server.repo.fsck() == ""

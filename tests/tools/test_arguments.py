@@ -94,8 +94,8 @@ def test_common_mistakes_of_models_are_corrected(
     answer = call_tool(tool, **fields)
     assert answer.is_error
     assert answer.data["fix"] == fix
-    tried = call_tool(tool, **answer.data["example"])
-    assert not tried.is_error, tried.data
+    corrected_answer = call_tool(tool, **answer.data["example"])
+    assert not corrected_answer.is_error, corrected_answer.data
 
 
 def test_single_and_batch_form_together_return_error(call_tool: CallTool) -> None:
@@ -141,13 +141,13 @@ def test_ambiguous_fields_return_error_that_lists_operations(call_tool: CallTool
 
 
 def test_error_shows_usage_of_likely_operation_only(call_tool: CallTool) -> None:
-    named = call_tool("edit_document", operation="add_task", file="api.md", slug="taskz", title="T")
-    guessed = call_tool("edit_document", file="api.md", slug="endpoint", content="x")
-    misspelt = call_tool("edit_document", operation="add_taks", file="api.md")
-    assert named.data["usage"]["operation"] == misspelt.data["usage"]["operation"] == "add_task"
-    assert guessed.data["usage"]["operation"] == "update_content"
-    assert named.data["example"]["slug"] == "tasks"
-    assert guessed.data["example"]["slug"] == "endpoints"
+    exact_answer = call_tool("edit_document", operation="add_task", file="api.md", slug="taskz", title="T")
+    guess_answer = call_tool("edit_document", file="api.md", slug="endpoint", content="x")
+    misspelt_answer = call_tool("edit_document", operation="add_taks", file="api.md")
+    assert exact_answer.data["usage"]["operation"] == misspelt_answer.data["usage"]["operation"] == "add_task"
+    assert guess_answer.data["usage"]["operation"] == "update_content"
+    assert exact_answer.data["example"]["slug"] == "tasks"
+    assert guess_answer.data["example"]["slug"] == "endpoints"
 
 
 def test_full_address_in_one_field_is_accepted(call_tool: CallTool) -> None:

@@ -14,11 +14,11 @@ from tests.repositories import normal
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="a process is given limits by POSIX calls"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the limits of a process are set with POSIX calls"),
 ]
 
-# A third of it is live at most, and twice as much may be garbage that is not collected yet.
-MEMORY = 1_800_000_000
+# At most a third is reachable objects; the rest may be garbage that is not collected yet.
+ADDRESS_SPACE_BYTES = 1_800_000_000
 
 # Committed documents, and whether they are readable.
 COMMITTED = {
@@ -45,8 +45,8 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
     (repo.path / "docyard.toml").write_text('overwrite = "any"\n')
     repo.commit({})
     before = repo.head()
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(MEMORY)],
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.tools.bombs", str(repo.path), str(ADDRESS_SPACE_BYTES)],
         cwd=Path(__file__).parents[2],
         env={
             **os.environ,
@@ -58,19 +58,19 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
         check=False,
         timeout=1200,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert (found["list"], found["search"], found["small"]) == ("ok", "ok", "ok")
-    assert "small.md" in found["hits"]
-    for path, (data, is_read) in COMMITTED.items():
-        expected = "ok" if is_read else "LIMIT_EXCEEDED"
-        assert (path, found[f"view {path}"]) == (path, expected)
-        assert (path, found[f"write {path}"]) == (path, expected)
-        assert found[f"size {path}"] < 300_000, path
-        assert is_read or path in found["hints"]
+    assert process.returncode == 0, process.stderr[-2000:]
+    results = json.loads(process.stdout)
+    assert (results["list"], results["search"], results["small"]) == ("ok", "ok", "ok")
+    assert "small.md" in results["hits"]
+    for path, (data, is_readable) in COMMITTED.items():
+        expected = "ok" if is_readable else "LIMIT_EXCEEDED"
+        assert (path, results[f"view {path}"]) == (path, expected)
+        assert (path, results[f"write {path}"]) == (path, expected)
+        assert results[f"size {path}"] < 300_000, path
+        assert is_readable or path in results["hints"]
         committed = (repo.path / path).read_bytes()
         assert committed == data or (
-            is_read and committed.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
+            is_readable and committed.replace(b"\nMore.\n", b"").replace(b"\n", b"") != b""
         )
     for name in (
         "50 MB",
@@ -83,8 +83,8 @@ def test_oversized_documents_and_calls_use_little_memory(tmp_path: Path) -> None
         "call",
         "one more heading",
     ):
-        assert (name, found[name]) == (name, "LIMIT_EXCEEDED")
-    count = sum(is_read for _, is_read in COMMITTED.values()) + 1
+        assert (name, results[name]) == (name, "LIMIT_EXCEEDED")
+    count = sum(is_readable for _, is_readable in COMMITTED.values()) + 1
     assert repo.git("rev-list", "--count", f"{before}..HEAD").strip() == str(count)
     assert repo.status() == ""
     assert repo.fsck() == ""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.tools.resources.test_list import context_of
+from tests.tools.resources.test_list import open_context
 from tools.completion import (
     MAX_CANDIDATES,
     NO_CANDIDATES,
@@ -29,7 +29,7 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
 
 
 @loop_over(
-    ("typed", "found"),
+    ("typed", "expected"),
     [
         ("", NAMES),
         ("guides", ("guides/setup.md", "guides/retries.md", "reference/guides.md")),
@@ -40,10 +40,10 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
         ("x" * 10_000, ()),
     ],
 )
-def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
+def test_candidates_are_ranked(typed: str, expected: tuple[str, ...]) -> None:
     best = rank_names(NAMES, typed)
-    assert best.values[: len(found)] == found
-    assert bool(best.values) == bool(found)
+    assert best.values[: len(expected)] == expected
+    assert bool(best.values) == bool(expected)
 
 
 def test_at_most_hundred_candidates_are_returned() -> None:
@@ -54,11 +54,11 @@ def test_at_most_hundred_candidates_are_returned() -> None:
 
 @given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
 def test_candidates_are_unique_names(names: list[str], typed: str) -> None:
-    found = rank_names(names, typed)
-    assert set(found.values) <= set(names)
-    assert len(set(found.values)) == len(found.values) == min(found.total, MAX_CANDIDATES)
-    begin = [name.casefold().startswith(typed.casefold()) for name in found.values]
-    assert begin == sorted(begin, reverse=True)
+    candidates = rank_names(names, typed)
+    assert set(candidates.values) <= set(names)
+    assert len(set(candidates.values)) == len(candidates.values) == min(candidates.total, MAX_CANDIDATES)
+    has_prefix = [name.casefold().startswith(typed.casefold()) for name in candidates.values]
+    assert has_prefix == sorted(has_prefix, reverse=True)
 
 
 def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
@@ -69,12 +69,14 @@ def test_paths_and_folders_are_completed(toolbox: Toolbox) -> None:
 
 
 def test_folders_include_their_ancestors(tmp_path: Path) -> None:
-    context = context_of(normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"}))
+    context = open_context(
+        normal(tmp_path / "docs", {"a/b/c.md": "# C\n", "a/d.md": "# D\n", "e.md": "# E\n"})
+    )
     assert complete_folder(context, "", {}).values == ("a", "a/b")
 
 
 @pytest.mark.parametrize(
-    ("typed", "found"),
+    ("typed", "expected"),
     [
         ("", ("_preamble", "endpoints", "endpoints/search", "tasks")),
         ("end", ("endpoints", "endpoints/search")),
@@ -82,11 +84,11 @@ def test_folders_include_their_ancestors(tmp_path: Path) -> None:
         ("taks", ("tasks",)),
     ],
 )
-def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, found: tuple[str, ...]) -> None:
+def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, expected: tuple[str, ...]) -> None:
     context = toolbox.context()
-    assert complete_section(context, typed, {"path": "api.md"}).values == found
+    assert complete_section(context, typed, {"path": "api.md"}).values == expected
     assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
-        f"api.md#{name}" for name in found
+        f"api.md#{name}" for name in expected
     )
     assert complete_section(context, typed, {}) == NO_CANDIDATES
     assert complete_section(context, typed, {"path": "none.md"}) == NO_CANDIDATES
@@ -94,17 +96,17 @@ def test_sections_of_document_are_completed(toolbox: Toolbox, typed: str, found:
 
 def test_section_is_completed_by_heading(tmp_path: Path) -> None:
     text = "# A\n\n## Größe & Gewicht {#size}\n\n## Preis\n"
-    context = context_of(normal(tmp_path / "docs", {"a.md": text}))
+    context = open_context(normal(tmp_path / "docs", {"a.md": text}))
     assert complete_section(context, "GEWICHT", {"path": "a.md"}).values == ("size",)
 
 
 def test_candidates_are_read_at_ref(toolbox: Toolbox, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("tag", "v1")
     repo.git("branch", "feature/x")
     repo.commit({"api.md": "# API\n\n## Other\n", "new.md": "# New\n"})
     context = toolbox.context()
-    for ref in (first, "v1", "feature/x"):
+    for ref in (first_commit, "v1", "feature/x"):
         assert complete_path(context, "", {"ref": ref}).values == ("api.md", "notes/plain.md")
         assert "tasks" in complete_section(context, "", {"path": "api.md", "ref": ref}).values
     assert complete_path(context, "", {"ref": "v"}).values == ("api.md", "new.md", "notes/plain.md")

@@ -14,17 +14,17 @@ from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
 
-def _open(repo: Repo, toolsets: tuple[str, ...] | None = None) -> Toolbox:
+def _open_toolbox(repo: Repo, toolsets: tuple[str, ...] | None = None) -> Toolbox:
     workspace = Workspace.open(repo.path, durable=False)
     return Toolbox(workspace, SearchIndex(workspace), toolsets, False)
 
 
-def _search(toolbox: Toolbox) -> dict[str, Any]:
+def _search_definition(toolbox: Toolbox) -> dict[str, Any]:
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
     return search
 
 
-def _description(corpus: str) -> str:
+def _search_description(corpus: str) -> str:
     return f"Search the {corpus}. Use this to find relevant documentation, guides, or API references."
 
 
@@ -38,15 +38,17 @@ def _description(corpus: str) -> str:
 )
 def test_description_of_corpus_is_same_before_and_after_index(repo: Repo, settings: str, corpus: str) -> None:
     repo.commit({"docyard.toml": settings})
-    toolbox = _open(repo)
-    assert _search(toolbox)["description"] == _description(corpus)
+    toolbox = _open_toolbox(repo)
+    assert _search_definition(toolbox)["description"] == _search_description(corpus)
     toolbox.call("search_docs", {"query": "things"}, client="tester")
-    assert _search(toolbox)["description"] == _description(corpus)
+    assert _search_definition(toolbox)["description"] == _search_description(corpus)
 
 
 def test_invalid_settings_still_list_tools(repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
-    assert _search(_open(repo))["description"] == _description("documentation of docs")
+    assert _search_definition(_open_toolbox(repo))["description"] == _search_description(
+        "documentation of docs"
+    )
 
 
 def test_unchanged_definitions_are_one_object(toolbox: Toolbox, call_tool: CallTool, repo: Repo) -> None:
@@ -62,16 +64,16 @@ def test_unchanged_definitions_are_one_object(toolbox: Toolbox, call_tool: CallT
 
 
 def test_definitions_wait_for_values_of_declared_keys(repo: Repo) -> None:
-    assert not _open(repo).awaits_taxonomy()
+    assert not _open_toolbox(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": '[taxonomy.product]\ndescription = "The product."\n'})
-    toolbox = _open(repo)
+    toolbox = _open_toolbox(repo)
     assert toolbox.awaits_taxonomy()
-    assert not _open(repo, ("documents", "tasks")).awaits_taxonomy()
+    assert not _open_toolbox(repo, ("documents", "tasks")).awaits_taxonomy()
     toolbox.call("search_docs", {"query": "things"}, client="tester")
     assert not toolbox.awaits_taxonomy()
-    assert not _open(repo).awaits_taxonomy()
+    assert not _open_toolbox(repo).awaits_taxonomy()
     repo.commit({"docyard.toml": "nonsense ="})
-    assert not _open(repo).awaits_taxonomy()
+    assert not _open_toolbox(repo).awaits_taxonomy()
 
 
 class _FixedMetadataIndex(SearchIndex):
@@ -97,7 +99,7 @@ def test_maximum_keys_and_values_are_listed_in_full(repo: Repo) -> None:
     )
     workspace = Workspace.open(repo.path)
     toolbox = Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
-    properties = _search(toolbox)["inputSchema"]["properties"]
+    properties = _search_definition(toolbox)["inputSchema"]["properties"]
     for i in range(MAX_KEYS):
         assert properties[f"key{i}"] == {
             "type": "string",
@@ -120,8 +122,8 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
         }
     )
     workspace = Workspace.open(repo.path)
-    search = _search(Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False))
-    assert search["description"] == _description("Docs Ignore this")
+    search = _search_definition(Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False))
+    assert search["description"] == _search_description("Docs Ignore this")
     assert search["inputSchema"]["properties"]["scope"] == {
         "type": "string",
         "description": "A [2J b",

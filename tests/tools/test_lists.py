@@ -21,7 +21,7 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 
 
 @loop_over(
-    ("among", "offered", "expected"),
+    ("source", "offered_tools", "expected"),
     [
         (DOCUMENTS, ALL, "Name one. See the documents with list_documents {}."),
         (SECTIONS, ALL, 'Name one. See its sections with list_sections {"file_path": "a.md"}.'),
@@ -37,9 +37,9 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
     ],
 )
 def test_error_names_offered_list_tool(
-    among: SuggestionSource | None, offered: frozenset[str], expected: str
+    source: SuggestionSource | None, offered_tools: frozenset[str], expected: str
 ) -> None:
-    assert add_list_call("Name one.", among, offered) == expected
+    assert add_list_call("Name one.", source, offered_tools) == expected
 
 
 def test_list_call_in_error_names_read_ref() -> None:
@@ -50,22 +50,22 @@ def test_list_call_in_error_names_read_ref() -> None:
 def test_modules_below_tools_name_no_tool() -> None:
     """The command line shows the same errors. Names of workspace operations are allowed."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
-    named = re.compile(rf"\b({tools})\b")
-    found = [
+    tool_name = re.compile(rf"\b({tools})\b")
+    mentions = [
         (file.relative_to(ROOT).as_posix(), text)
         for folder in ("workspace", "index")
         for file in sorted((ROOT / folder).rglob("*.py"))
-        if named.search(source := file.read_text())
-        for text in texts(ast.parse(source))
-        if named.search(text)
+        if tool_name.search(source := file.read_text())
+        for text in iter_texts(ast.parse(source))
+        if tool_name.search(text)
     ]
     # The contract of get_doc, the only tool with chunk ids, requires this text.
-    assert found == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
+    assert mentions == [("index/passages.py", "' not found. Use search_docs to discover valid chunk IDs.")]
 
 
-def texts(tree: ast.Module) -> Iterator[str]:
-    """Return the texts of a module but for docstrings."""
-    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+def iter_texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the strings of a module, except docstrings."""
+    docstring_ids = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstring_ids:
             yield node.value

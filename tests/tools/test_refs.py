@@ -1,4 +1,4 @@
-"""`ref` on the tools that read and search: what they show, and what they propose next."""
+"""The argument `ref` of the tools that read and search: their results and the calls that they suggest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.toolsets import TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
 WRITERS = {tool.name for tool in all_tools() if tool.writes}
-NAMED = {
+REQUIRED_FIELDS = {
     "search_docs": {"query": "things"},
     "search_documents": {"query": "things"},
     "get_doc": {"chunk_id": "api.md"},
@@ -27,19 +27,19 @@ READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_
 
 
 @pytest.fixture
-def first(repo: Repo) -> str:
+def first_commit(repo: Repo) -> str:
     """Return the first commit, tagged `v1`, after which a section was rewritten and a document added."""
-    found = repo.head()
+    commit = repo.head()
     repo.git("tag", "v1")
     text = (repo.path / "api.md").read_text()
     repo.commit(
         {"api.md": text.replace("Finds things.", "Looks for herons."), "new.md": "# New\n\nA heron.\n"}
     )
-    return found
+    return commit
 
 
-def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
-    """Return the calls that an answer's next step names."""
+def suggested_calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
+    """Return the calls that the next step of an answer names."""
     step = answer.data["next_step"]
     return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
 
@@ -51,31 +51,31 @@ def test_every_reading_tool_accepts_a_ref() -> None:
 
 
 @pytest.mark.parametrize("ref", ["v1", "HEAD~1", "main^"])
-def test_document_is_read_at_ref(call_tool: CallTool, first: str, ref: str) -> None:
+def test_document_is_read_at_ref(call_tool: CallTool, first_commit: str, ref: str) -> None:
     answer = call_tool("view_document", file="api.md", slug="endpoints/search", ref=ref)
     assert answer.data["content"] == "### Search\n\nFinds things.\n\n"
-    assert answer.data["commit"] == first
+    assert answer.data["commit"] == first_commit
     assert "herons" in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
     missing = call_tool("view_document", file="new.md", ref=ref)
-    assert (missing.data["code"], missing.data["commit"]) == ("DOCUMENT_NOT_FOUND", first)
+    assert (missing.data["code"], missing.data["commit"]) == ("DOCUMENT_NOT_FOUND", first_commit)
     assert missing.data["example"] == {"file": "api.md", "ref": ref}
     assert not call_tool("view_document", **missing.data["example"]).is_error
 
 
-def test_blank_ref_is_the_tip(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_blank_ref_is_the_tip(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     for ref in ("", "  ", None):
         assert call_tool("view_document", file="new.md", ref=ref).data["commit"] == repo.head()
         assert call_tool("list_documents", ref=ref).data["total"] == 3
 
 
-def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     answer = call_tool("list_documents", ref="v1")
     assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
-    assert answer.data["commit"] == first
-    assert calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
-    named = call_tool("view_document", ref="v1")
-    assert named.data["documents"] == ["api.md", "notes/plain.md"]
-    assert calls(named) == [("list_documents", {"ref": "v1"})]
+    assert answer.data["commit"] == first_commit
+    assert suggested_calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
+    listing = call_tool("view_document", ref="v1")
+    assert listing.data["documents"] == ["api.md", "notes/plain.md"]
+    assert suggested_calls(listing) == [("list_documents", {"ref": "v1"})]
     assert "new.md" in call_tool("view_document").data["documents"]
 
 
@@ -86,12 +86,12 @@ def test_ref_without_documents_lists_none(call_tool: CallTool, repo: Repo) -> No
     repo.git("checkout", "-q", "main")
     answer = call_tool("list_documents", ref="empty")
     assert answer.data["documents"] == []
-    assert calls(answer) == [("list_documents", {})]
+    assert suggested_calls(answer) == [("list_documents", {})]
 
 
-def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     page = call_tool("list_documents", ref="v1", limit=1)
-    repo.commit({"later.md": "# Later\n"})  # the tip moves, and the list at the ref stays what it is
+    repo.commit({"later.md": "# Later\n"})  # moves the tip, but does not change the list at the ref
     rest = call_tool("list_documents", ref="v1", limit=1, cursor=page.data["next_cursor"])
     assert [entry["path"] for entry in rest.data["documents"]] == ["notes/plain.md"]
     assert (
@@ -99,7 +99,7 @@ def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, firs
     )
 
 
-def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, first: str) -> None:
+def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, first_commit: str) -> None:
     for fields in (
         {"file": "api.md"},
         {"file": "api.md", "slug": "endpoints"},
@@ -111,20 +111,20 @@ def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, firs
         {"file": "notes/plain.md", "slug": "_preamble"},
     ):
         answer = call_tool("view_document", **fields, ref="v1")
-        assert calls(answer)
-        for tool, proposed in calls(answer):
+        assert suggested_calls(answer)
+        for tool, suggested_fields in suggested_calls(answer):
             assert tool not in WRITERS
-            assert proposed["ref"] == "v1"
-            assert not call_tool(tool, **proposed).is_error
+            assert suggested_fields["ref"] == "v1"
+            assert not call_tool(tool, **suggested_fields).is_error
     for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
         answer = call_tool(tool, **fields, ref="v1")
-        assert answer.data["commit"] == first
-        for follow, proposed in calls(answer):
-            assert proposed["ref"] == "v1"
-            assert call_tool(follow, **proposed).data["commit"] == first
+        assert answer.data["commit"] == first_commit
+        for suggested_tool, suggested_fields in suggested_calls(answer):
+            assert suggested_fields["ref"] == "v1"
+            assert call_tool(suggested_tool, **suggested_fields).data["commit"] == first_commit
 
 
-def test_search_at_ref_excludes_later_text(call_tool: CallTool, first: str) -> None:
+def test_search_at_ref_excludes_later_text(call_tool: CallTool, first_commit: str) -> None:
     assert [hit["chunk_id"] for hit in call_tool("search_docs", query="heron").data["hits"]] != []
     assert call_tool("search_docs", query="heron", ref="v1").data["hits"] == []
     assert call_tool("search_documents", query="heron", ref="v1").data["matches"] == []
@@ -132,40 +132,40 @@ def test_search_at_ref_excludes_later_text(call_tool: CallTool, first: str) -> N
     assert match["slug"] == "endpoints/search"
 
 
-def test_chunk_is_read_at_ref(call_tool: CallTool, first: str) -> None:
+def test_chunk_is_read_at_ref(call_tool: CallTool, first_commit: str) -> None:
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
     assert "Finds things." in (answer.text or "")
-    assert answer.data["commit"] == first
-    assert calls(answer)[0][1]["ref"] == "v1"
+    assert answer.data["commit"] == first_commit
+    assert suggested_calls(answer)[0][1]["ref"] == "v1"
     assert call_tool("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
 
 
-def test_batch_views_are_read_at_their_refs(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_batch_views_are_read_at_their_refs(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     views = [
         {"file": "api.md", "slug": "endpoints/search"},
         {"file": "api.md", "slug": "endpoints/search", "ref": "main"},
         {"file": "api.md", "slug": "endpoints/search", "ref": "nothing"},
     ]
     answer = call_tool("view_document", operations=views, ref="v1")
-    old, new, none = answer.data["batch_results"]
+    old, new, missing = answer.data["batch_results"]
     assert "things" in old["content"]
     assert ("herons" in new["content"], new["commit"]) == (True, repo.head())
-    assert none["code"] == "REF_NOT_FOUND"
-    assert "ref" not in none["example"]
-    assert answer.data["commit"] == first
+    assert missing["code"] == "REF_NOT_FOUND"
+    assert "ref" not in missing["example"]
+    assert answer.data["commit"] == first_commit
     assert not answer.is_error
 
 
-def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, first: str) -> None:
-    def written(slug: str) -> Answer:
+def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, first_commit: str) -> None:
+    def overwrite(slug: str) -> Answer:
         return call_tool(
             "edit_document", operation="update_content", file="api.md", slug=slug, content="Other."
         )
 
     call_tool("view_document", file="api.md", slug="endpoints/search", ref="v1")
-    assert written("endpoints/search").data["code"] == "READ_FIRST"  # these words are others
+    assert overwrite("endpoints/search").data["code"] == "READ_FIRST"  # the text has changed since v1
     call_tool("get_doc", chunk_id="api.md#endpoints", ref="v1")
-    assert written("endpoints").data["updated"]  # and these are the same
+    assert overwrite("endpoints").data["updated"]  # this text is unchanged
 
 
 @loop_over("tool", READERS)
@@ -183,7 +183,7 @@ def test_text_read_at_ref_may_be_overwritten_if_unchanged(call_tool: CallTool, f
     ],
 )
 def test_invalid_ref_returns_error_with_example(
-    call_tool: CallTool, repo: Repo, first: str, tool: str, ref: str, code: str
+    call_tool: CallTool, repo: Repo, first_commit: str, tool: str, ref: str, code: str
 ) -> None:
     repo.git("tag", "--force", "a-blob", "HEAD:api.md")
     fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
@@ -212,7 +212,7 @@ def test_invalid_settings_at_ref_return_error(call_tool: CallTool, repo: Repo) -
         assert "another ref" in answer.data["fix"]
 
 
-def test_view_at_ref_does_not_change_link_graph(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_view_at_ref_does_not_change_link_graph(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     repo.commit({"linking.md": "# Linking\n\n[to it](api.md#endpoints)\n"})
     assert call_tool("view_document", file="api.md").data["links"]["backlinks_total"] == 1
     assert "links" not in call_tool("view_document", file="api.md", ref="v1").data
@@ -229,16 +229,16 @@ def test_view_at_ref_does_not_change_link_graph(call_tool: CallTool, repo: Repo,
     ],
 )
 def test_parts_of_long_text_are_of_one_commit(repo: Repo, tool: str, fields: dict[str, str]) -> None:
-    was = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
-    read = repo.commit({"long.md": was})
+    old_text = "# Long\n\n## All\n\n" + "".join(f"Line {number} of then.\n\n" for number in range(8_000))
+    read_commit = repo.commit({"long.md": old_text})
     workspace = Workspace.open(repo.path, durable=False)
     call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
-    first = call_tool(tool, **fields)
-    assert first.data["commit"] == read
-    repo.commit({"long.md": was.replace("then", "now, which is longer")})
-    name, following = next_call(first)
-    rest = call_tool(name, **following)
-    assert rest.data["commit"] == read
-    shown = rest.data["chunks"][0]["text"] if tool == "get_doc" else rest.data["content"]
-    assert "of then" in shown
-    assert "of now" not in shown
+    first_answer = call_tool(tool, **fields)
+    assert first_answer.data["commit"] == read_commit
+    repo.commit({"long.md": old_text.replace("then", "now, which is longer")})
+    name, next_fields = next_call(first_answer)
+    rest = call_tool(name, **next_fields)
+    assert rest.data["commit"] == read_commit
+    text = rest.data["chunks"][0]["text"] if tool == "get_doc" else rest.data["content"]
+    assert "of then" in text
+    assert "of now" not in text

@@ -14,7 +14,7 @@ from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
 
-DEFAULT = [
+DEFAULT_TOOLS = [
     "create_document",
     "edit_document",
     "remove_document",
@@ -29,24 +29,24 @@ DEFAULT = [
 ]
 
 
-def offered(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
+def list_offered_tools(repo: Repo, toolsets: tuple[str, ...] | None, read_only: bool) -> list[str]:
     workspace = Workspace.open(repo.path, read_only=read_only)
-    box = Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
-    return [tool["name"] for tool in box.definitions()]
+    toolbox = Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
+    return [tool["name"] for tool in toolbox.definitions()]
 
 
 def test_default_tools_have_fixed_order(repo: Repo) -> None:
-    assert offered(repo, None, False) == DEFAULT
-    assert offered(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT
+    assert list_offered_tools(repo, None, False) == DEFAULT_TOOLS
+    assert list_offered_tools(repo, DEFAULT_TOOLSETS[::-1], False) == DEFAULT_TOOLS
 
 
 def test_toolsets_select_their_tools(repo: Repo) -> None:
-    assert offered(repo, ("search",), False) == ["search_docs", "get_doc"]
-    assert offered(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
+    assert list_offered_tools(repo, ("search",), False) == ["search_docs", "get_doc"]
+    assert list_offered_tools(repo, ("tasks",), False) == ["complete_task", "reopen_task", "tag_document"]
 
 
 def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
-    assert offered(repo, None, True) == [
+    assert list_offered_tools(repo, None, True) == [
         "list_documents",
         "view_document",
         "search_docs",
@@ -55,20 +55,20 @@ def test_read_only_server_offers_reading_tools_only(repo: Repo) -> None:
         "read_section",
         "list_sections",
     ]
-    assert offered(repo, ("documents", "tasks"), True) == [
+    assert list_offered_tools(repo, ("documents", "tasks"), True) == [
         "list_documents",
         "search_documents",
         "view_document",
     ]
 
 
-def test_read_only_server_does_not_know_writing_tools(repo: Repo) -> None:
+def test_read_only_server_rejects_writing_tools(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
-    box = Toolbox(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
+    toolbox = Toolbox(workspace, SearchIndex(workspace), ("documents", "tasks", "search"), True)
     for tool in all_tools():
         if tool.writes:
             with pytest.raises(UnknownTool):
-                box.call(tool.name, {}, client="tester")
+                toolbox.call(tool.name, {}, client="tester")
     assert not hasattr(workspace.git, "put_blob")
 
 
@@ -88,9 +88,9 @@ def test_arguments_must_be_an_object(toolbox: Toolbox) -> None:
 def test_toolset_names_are_parsed_and_checked() -> None:
     assert choose_toolsets(None, read_only=False) is None
     assert choose_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
-    for wrong in ("serch", "", ",", "search,all"):
+    for names in ("serch", "", ",", "search,all"):
         with pytest.raises(ToolsetUnknown) as caught:
-            choose_toolsets(wrong, read_only=False)
+            choose_toolsets(names, read_only=False)
         assert "search" in caught.value.fix
 
 

@@ -1,4 +1,4 @@
-"""Definitions that every host takes, cheap enough for every conversation, and reviewed when they change."""
+"""Definitions of tools: every host accepts them, they fit the size limit, and each change is reviewed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.tools.conftest import CallTool
-from tests.tools.snapshots import FOLDER, text_of
+from tests.tools.snapshots import FOLDER, snapshot_text
 from tools.arguments import input_schema
 from tools.registry import Toolbox
 from tools.tool import Tool
@@ -19,7 +19,7 @@ from tools.toolsets import all_tools
 pytestmark = pytest.mark.smoke
 
 every_tool = pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
-FORBIDDEN = {
+FORBIDDEN_KEYWORDS = {
     "anyOf",
     "oneOf",
     "allOf",
@@ -31,38 +31,47 @@ FORBIDDEN = {
     "const",
     "patternProperties",
 }
-SELF_EVIDENT = {"message", "limit", "title", "new_title", "new_path", "to_file", "assignee", "note"}
+FIELDS_WITHOUT_DESCRIPTION = {
+    "message",
+    "limit",
+    "title",
+    "new_title",
+    "new_path",
+    "to_file",
+    "assignee",
+    "note",
+}
 KEYWORDS = {"type", "description", "enum", "items", "default", "minimum", "maximum", "minLength", "maxLength"}
-BUDGET = 12_000
+MAX_DEFINITION_BYTES = 12_000
 
 
-def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object within a schema, itself first."""
+def iter_objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object in a schema, first the schema itself."""
     if isinstance(schema, dict):
         yield schema
         for value in schema.values():
-            yield from nodes(value)
+            yield from iter_objects(value)
     elif isinstance(schema, list):
         for value in schema:
-            yield from nodes(value)
+            yield from iter_objects(value)
 
 
-def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
-    """Find what some host refuses in a schema: one such schema can cost a server all of its tools."""
+def check_schema(schema: dict[str, Any], name_pattern: str = "[a-z0-9_]{1,64}") -> None:
+    """Check that all hosts accept a schema: one refused schema can make a host drop all tools of a server."""
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
     assert set(schema) <= {"type", "properties", "additionalProperties", "required"}
     assert set(schema.get("required", ())) <= set(schema["properties"])
     for name, field in schema["properties"].items():
-        assert re.fullmatch(names, name)
+        assert re.fullmatch(name_pattern, name)
         assert field["type"] in ("string", "integer", "boolean", "array", "object")
         assert set(field) <= KEYWORDS
         assert field["type"] != "array" or field["items"]["type"] in ("string", "object")
         assert "enum" not in field or (
             field["enum"] and all(isinstance(value, str) for value in field["enum"])
         )
-    for node in nodes(schema):
-        assert not FORBIDDEN & set(node)
+    for node in iter_objects(schema):
+        assert not FORBIDDEN_KEYWORDS & set(node)
         assert not isinstance(node.get("type"), list)
         assert "title" not in node or isinstance(node["title"], dict)
 
@@ -70,37 +79,37 @@ def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
 @every_tool
 def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
     assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
-    lint(input_schema(tool.arguments))
+    check_schema(input_schema(tool.arguments))
 
 
 @every_tool
 def test_every_field_has_a_description(tool: Tool) -> None:
     for name, field in input_schema(tool.arguments)["properties"].items():
-        assert field.get("description") or name in SELF_EVIDENT, name
+        assert field.get("description") or name in FIELDS_WITHOUT_DESCRIPTION, name
 
 
 @every_tool
 def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
-    found = file.read_text(encoding="utf-8") if file.exists() else ""
-    assert found == text_of(tool), "review it, then run python -m tests.tools.snapshots"
+    snapshot = file.read_text(encoding="utf-8") if file.exists() else ""
+    assert snapshot == snapshot_text(tool), "review it, then run python -m tests.tools.snapshots"
 
 
 def test_no_snapshot_of_removed_tool_exists() -> None:
     assert {file.stem for file in FOLDER.glob("*.json")} == {tool.name for tool in all_tools()}
 
 
-def test_schemas_with_indexed_values_pass_lint(toolbox: Toolbox, call_tool: CallTool) -> None:
+def test_schemas_with_indexed_values_are_accepted_by_hosts(toolbox: Toolbox, call_tool: CallTool) -> None:
     call_tool("tag_document", file="api.md", tags=["backend", "v2"])
     call_tool("search_docs", query="things")
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
-    lint(search["inputSchema"])
+    check_schema(search["inputSchema"])
     assert search["inputSchema"]["properties"]["tags"]["enum"] == ["backend", "v2"]
     assert search["inputSchema"]["properties"]["type"]["enum"] == ["api_spec"]
 
 
-def test_default_tools_fit_token_budget(toolbox: Toolbox) -> None:
-    assert len(json.dumps(toolbox.definitions()).encode()) <= BUDGET
+def test_default_tools_fit_size_limit(toolbox: Toolbox) -> None:
+    assert len(json.dumps(toolbox.definitions()).encode()) <= MAX_DEFINITION_BYTES
 
 
 @every_tool

@@ -8,8 +8,8 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.test_hostile_arguments import holds
-from tests.tools.test_schema import lint
+from tests.tools.test_hostile_arguments import check_answer
+from tests.tools.test_schema import check_schema
 from tools.registry import Toolbox
 from tools.search.search_docs import TOOL
 
@@ -34,35 +34,39 @@ FILES = {
 
 
 @pytest.fixture
-def declared(repo: Repo) -> Repo:
+def repo_with_taxonomy(repo: Repo) -> Repo:
     repo.commit(FILES)
     return repo
 
 
-def properties(toolbox: Toolbox) -> dict[str, Any]:
+def read_search_properties(toolbox: Toolbox) -> dict[str, Any]:
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
     schema = search["inputSchema"]
-    lint(schema, "[A-Za-z0-9_.-]{1,64}")  # accepted by every host; our own fields use less
+    check_schema(
+        schema, "[A-Za-z0-9_.-]{1,64}"
+    )  # every host accepts these names; our own field names use fewer characters
     assert schema["required"] == ["query"]
-    found: dict[str, Any] = schema["properties"]
-    return found
+    schema_properties: dict[str, Any] = schema["properties"]
+    return schema_properties
 
 
-def found(call_tool: CallTool, **filters: object) -> list[str]:
+def search_paths(call_tool: CallTool, **filters: object) -> list[str]:
     answer = call_tool("search_docs", query="quagga", **filters)
     assert not answer.is_error, answer.data
     return sorted(hit["filepath"] for hit in answer.data["hits"])
 
 
-def test_key_schema_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, call_tool: CallTool) -> None:
-    before = properties(toolbox)
+def test_key_schema_is_an_enum_of_its_values(
+    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+) -> None:
+    before = read_search_properties(toolbox)
     assert before["language"] == {"type": "string", "description": "Filter results by programming language."}
     call_tool("search_docs", query="quagga")
-    after = properties(toolbox)
+    after = read_search_properties(toolbox)
     assert list(after)[:4] == ["query", "limit", "cursor", "ref"]
     assert after["language"]["enum"] == ["Go", "c", "java"]
     assert after["language"]["description"] == "Filter results by programming language."
-    # It has a default description, and no value for any value.
+    # A key without a description gets a default one, and its enum has no entry that means "any value".
     assert after["Sdk-version"] == {
         "type": "string",
         "description": "Filter results by Sdk-version.",
@@ -76,27 +80,27 @@ def test_key_schema_is_an_enum_of_its_values(declared: Repo, toolbox: Toolbox, c
 
 
 def test_key_with_many_values_is_plain_string_with_hint(
-    declared: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
 ) -> None:
-    many = {f"n/{number}.md": f"---\nlanguage: l{number}\n---\n# N\n" for number in range(513)}
-    declared.commit(many)
-    assert len(found(call_tool)) == 3
-    language = properties(toolbox)["language"]
+    files = {f"n/{number}.md": f"---\nlanguage: l{number}\n---\n# N\n" for number in range(513)}
+    repo_with_taxonomy.commit(files)
+    assert len(search_paths(call_tool)) == 3
+    language = read_search_properties(toolbox)["language"]
     assert "enum" not in language
     assert language["description"].startswith("Filter results by programming language. Not all values are")
-    assert found(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
+    assert search_paths(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
     answer = call_tool("search_docs", query="quagga", language="l5122")
     assert answer.data["code"] == "UNKNOWN_FILTER_VALUE"
     assert "l512" in answer.data["nearest"]
     assert (len(answer.data["known"]), answer.data["known_total"]) == (50, 516)
 
 
-def test_filter_returns_documents_with_value(declared: Repo, call_tool: CallTool) -> None:
-    assert found(call_tool) == ["guides/new.md", "guides/old/a.md", "guides/own.md"]
-    assert found(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
-    assert found(call_tool, language="java", type="guide") == ["guides/old/a.md"]
-    assert found(call_tool, language=None, tags="Old") == ["guides/old/a.md"]
-    assert found(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
+def test_filter_returns_documents_with_value(repo_with_taxonomy: Repo, call_tool: CallTool) -> None:
+    assert search_paths(call_tool) == ["guides/new.md", "guides/old/a.md", "guides/own.md"]
+    assert search_paths(call_tool, language="Go") == ["guides/new.md", "guides/old/a.md"]
+    assert search_paths(call_tool, language="java", type="guide") == ["guides/old/a.md"]
+    assert search_paths(call_tool, language=None, tags="Old") == ["guides/old/a.md"]
+    assert search_paths(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
     [hit] = call_tool("search_docs", query="quagga", language="java").data["hits"]
     assert hit["metadata"] == {
         "language": "java, Go",
@@ -106,16 +110,18 @@ def test_filter_returns_documents_with_value(declared: Repo, call_tool: CallTool
     }
 
 
-def test_list_filters_agree_with_search_filters(declared: Repo, call_tool: CallTool) -> None:
-    def listed(**filters: object) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = call_tool("list_documents", **filters).data["documents"]
-        return found
+def test_list_filters_agree_with_search_filters(repo_with_taxonomy: Repo, call_tool: CallTool) -> None:
+    def list_documents(**filters: object) -> list[dict[str, Any]]:
+        documents: list[dict[str, Any]] = call_tool("list_documents", **filters).data["documents"]
+        return documents
 
-    guides = listed(type="guide")
+    guides = list_documents(type="guide")
     assert [entry["path"] for entry in guides] == ["guides/new.md", "guides/old/a.md", "guides/own.md"]
     assert {entry["type"] for entry in guides} == {"guide"}
-    assert [(entry["path"], entry["tags"]) for entry in listed(tag="old")] == [("guides/old/a.md", ["Old"])]
-    assert [entry["path"] for entry in listed(type="api_spec")] == ["api.md"]
+    assert [(entry["path"], entry["tags"]) for entry in list_documents(tag="old")] == [
+        ("guides/old/a.md", ["Old"])
+    ]
+    assert [entry["path"] for entry in list_documents(type="api_spec")] == ["api.md"]
 
 
 @pytest.mark.parametrize(
@@ -132,11 +138,11 @@ def test_list_filters_agree_with_search_filters(declared: Repo, call_tool: CallT
     ],
 )
 def test_invalid_filter_returns_error_with_fix(
-    declared: Repo, call_tool: CallTool, fields: dict[str, object], code: str, field: str | None
+    repo_with_taxonomy: Repo, call_tool: CallTool, fields: dict[str, object], code: str, field: str | None
 ) -> None:
     answer = call_tool("search_docs", query="quagga", **fields)
     assert answer.is_error
-    holds(answer, TOOL)
+    check_answer(answer, TOOL)
     assert (answer.data["code"], answer.data.get("field")) == (code, field)
     if code == "UNKNOWN_FILTER_VALUE":
         assert answer.data["known"] == ([] if "unused" in fields else ["Go", "c", "java"])
@@ -145,23 +151,33 @@ def test_invalid_filter_returns_error_with_fix(
         assert set(answer.data["known"]) >= {"query", "type", "tags", "language", "Sdk-version", "unused"}
 
 
-def test_misspelt_key_returns_nearest_key(declared: Repo, call_tool: CallTool) -> None:
+def test_misspelt_key_returns_nearest_key(repo_with_taxonomy: Repo, call_tool: CallTool) -> None:
     assert call_tool("search_docs", query="quagga", langauge="Go").data["nearest"] == ["language"]
 
 
 def test_undeclared_key_is_unknown_after_removal(
-    declared: Repo, toolbox: Toolbox, call_tool: CallTool
+    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
 ) -> None:
-    assert found(call_tool, language="c") == ["guides/own.md"]
-    declared.commit({"docyard.toml": "[taxonomy.Sdk-version]\n"})
+    assert search_paths(call_tool, language="c") == ["guides/own.md"]
+    repo_with_taxonomy.commit({"docyard.toml": "[taxonomy.Sdk-version]\n"})
     assert call_tool("search_docs", query="quagga", language="c").data["code"] == "INVALID_ARGUMENTS"
-    assert found(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
-    assert "language" not in properties(toolbox)
+    assert search_paths(call_tool, **{"Sdk-version": "1.1"}) == ["guides/old/a.md"]
+    assert "language" not in read_search_properties(toolbox)
 
 
-def test_invalid_settings_hide_no_tools(declared: Repo, toolbox: Toolbox, call_tool: CallTool) -> None:
-    declared.commit({"docyard.toml": "[taxonomy.limit]\n"})
-    assert list(properties(toolbox)) == ["query", "limit", "cursor", "ref", "path", "type", "tags"]
+def test_invalid_settings_hide_no_tools(
+    repo_with_taxonomy: Repo, toolbox: Toolbox, call_tool: CallTool
+) -> None:
+    repo_with_taxonomy.commit({"docyard.toml": "[taxonomy.limit]\n"})
+    assert list(read_search_properties(toolbox)) == [
+        "query",
+        "limit",
+        "cursor",
+        "ref",
+        "path",
+        "type",
+        "tags",
+    ]
     answer = call_tool("search_docs", query="quagga", language="c")
     assert (answer.data["code"], answer.data["field"]) == ("INVALID_CONFIG", "taxonomy.limit")
 
@@ -171,6 +187,6 @@ def test_key_may_have_name_of_index_field(repo: Repo, call_tool: CallTool, key: 
     repo.commit(
         {"docyard.toml": f"[taxonomy.{key}]\n", "a.md": f"---\n{key}: lemur\n---\n# A\n\nA quagga.\n"}
     )
-    assert found(call_tool, **{key: "lemur"}) == ["a.md"]
+    assert search_paths(call_tool, **{key: "lemur"}) == ["a.md"]
     assert call_tool("search_docs", query="lemur").data["hits"] == []
     assert call_tool("search_docs", query="quagga", **{key: "quagga"}).data["code"] == "UNKNOWN_FILTER_VALUE"

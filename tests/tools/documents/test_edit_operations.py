@@ -20,7 +20,7 @@ from workspace.edits import EDIT_OPERATIONS
 
 pytestmark = pytest.mark.smoke
 
-# Fields without an operation, and the operation that they select; of two names, the error offers both.
+# Fields without an operation, and the operation that they select; if two match, the error names both.
 OPERATIONS_OF_FIELDS = [
     ({"title": "New", "slug": "tasks", "criteria": "x"}, ["add_task"]),
     ({"title": "New", "slug": "tasks[0]"}, ["add_task", "update_task"]),
@@ -54,24 +54,26 @@ def test_fields_select_the_operation(fields: dict[str, object], names: list[str]
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
-def declared(operation: Any) -> list[tuple[str, str]]:
+def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
     """Return the fields of a class as the usage describes them."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
-    found = []
+    fields = []
     for field in dataclasses.fields(operation):
         kind = hints[field.name]
         if get_origin(kind) is UnionType:
             [kind] = (part for part in get_args(kind) if part is not NoneType)
         name = field.name if field.default is dataclasses.MISSING else f"{field.name}?"
-        found.append((name, TYPES[get_origin(kind) or kind]))
-    return found
+        fields.append((name, TYPES[get_origin(kind) or kind]))
+    return fields
 
 
 def test_usage_matches_declared_fields() -> None:
     specified_operations = [
         (name, list(specified.items())) for name, specified in edit_operations.SPECIFICATIONS.items()
     ]
-    assert specified_operations == [(operation.name, declared(operation)) for operation in EDIT_OPERATIONS]
+    assert specified_operations == [
+        (operation.name, list_declared_fields(operation)) for operation in EDIT_OPERATIONS
+    ]
 
 
 @loop_over("slug", ["tasks", "tasks[0]"])
@@ -129,8 +131,8 @@ def test_unread_task_text_is_not_overwritten(toolbox: Toolbox, repo: Repo) -> No
         {"operation": "update_task", "title": "Other"},
     ):
         call_tool = make_client(toolbox)
-        refused = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
-        assert refused.data["code"] == "READ_FIRST"
+        refusal = call_tool("edit_document", file="api.md", slug="tasks[0]", **fields)
+        assert refusal.data["code"] == "READ_FIRST"
         assert not call_tool("edit_document", file="api.md", slug="tasks[0]", **fields, dry_run=True).is_error
     call_tool = make_client(toolbox)
     for fields in (

@@ -1,4 +1,4 @@
-"""Retries: a call with a key is answered as the first time, whatever has happened since, and done once."""
+"""Retries: a repeated call with a key returns the first answer after any later change, and runs once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-def count(repo: Repo) -> int:
+def count_commits(repo: Repo) -> int:
     return int(repo.git("rev-list", "--count", "HEAD"))
 
 
@@ -45,7 +45,7 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def restarted(repo: Repo) -> Callable[[], CallTool]:
+def start_new_server(repo: Repo) -> Callable[[], CallTool]:
     """Return a function that starts a new server and returns its client."""
 
     def start() -> CallTool:
@@ -74,21 +74,21 @@ def test_every_writing_tool_accepts_a_key() -> None:
 @pytest.mark.parametrize("form", ["single", "batch"])
 @pytest.mark.parametrize("tool", CALLS)
 def test_retry_returns_first_answer(
-    call_tool: CallTool, restarted: Callable[[], CallTool], repo: Repo, tool: str, form: str
+    call_tool: CallTool, start_new_server: Callable[[], CallTool], repo: Repo, tool: str, form: str
 ) -> None:
     fields = CALLS[tool]
-    sent: dict[str, Any] = fields if form == "single" else {"operations": [fields]}
+    arguments: dict[str, Any] = fields if form == "single" else {"operations": [fields]}
     call_tool("view_document", file="notes/plain.md", slug="_preamble")
-    first = call_tool(tool, **sent, idempotency_key="key")
+    first = call_tool(tool, **arguments, idempotency_key="key")
     assert not first.is_error
     assert "repeated" not in first.data
-    for again in (call_tool, restarted()):
-        retried = again(tool, **sent, idempotency_key="key")
-        assert not retried.is_error
-        assert without_retry_fields(retried) == without_retry_fields(first)
-        assert retried.data["repeated"] is True
-        assert "was not repeated" in retried.data["next_step"]
-    assert count(repo) == 2
+    for client in (call_tool, start_new_server()):
+        retry = client(tool, **arguments, idempotency_key="key")
+        assert not retry.is_error
+        assert without_retry_fields(retry) == without_retry_fields(first)
+        assert retry.data["repeated"] is True
+        assert "was not repeated" in retry.data["next_step"]
+    assert count_commits(repo) == 2
     assert repo.status() == repo.fsck() == ""
 
 
@@ -97,10 +97,10 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
     first = call_tool("edit_document", **edit)
     assert 'view_document {"file": "api.md"}' in call_tool("edit_document", **edit).data["next_step"]
     call_tool("remove_document", path="api.md", base_commit=repo.head())
-    retried = call_tool("edit_document", **edit)
-    assert without_retry_fields(retried) == without_retry_fields(first)
-    assert "list_documents {}" in retried.data["next_step"]
-    # The arguments of this call cannot even be parsed after its type was removed.
+    retry = call_tool("edit_document", **edit)
+    assert without_retry_fields(retry) == without_retry_fields(first)
+    assert "list_documents {}" in retry.data["next_step"]
+    # After the removal of its type, the arguments of this call cannot be parsed.
     type_folder = ".docyard/templates/memo"
     lines = (
         'title = "Memo"',
@@ -113,49 +113,51 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
         {f"{type_folder}/type.toml": description, f"{type_folder}/document.md": "# {title}\n\n## Body\n"}
     )
     memo = {"doc_type": "memo", "title": "One", "idempotency_key": "memo"}
-    made = call_tool("create_document", **memo)
-    assert made.data["path"] == "one.md"
+    creation = call_tool("create_document", **memo)
+    assert creation.data["path"] == "one.md"
     repo.git("rm", "-q", "-r", type_folder)
     repo.git("commit", "-q", "-m", "No memos")
-    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(made)
-    unkeyed = call_tool("create_document", doc_type="memo", title="One")
-    assert unkeyed.data["code"] == "UNKNOWN_TYPE"
+    assert without_retry_fields(call_tool("create_document", **memo)) == without_retry_fields(creation)
+    answer = call_tool("create_document", doc_type="memo", title="One")
+    assert answer.data["code"] == "UNKNOWN_TYPE"
 
 
 def test_retry_repeats_batch_errors_without_sent_text(call_tool: CallTool, repo: Repo) -> None:
-    sent = {"operations": [TASK, WRONG, {**TASK, "title": "Other"}], "idempotency_key": "key"}
-    first = call_tool("edit_document", **sent)
-    retried = call_tool("edit_document", **sent)
-    failed, again = first.data["batch_results"][1], retried.data["batch_results"][1]
-    assert again == {name: failed[name] for name in ("success", "error", "code", "fix", "usage")}
-    assert retried.data["batch_results"][::2] == first.data["batch_results"][::2]
-    assert "failed operations (1)" in retried.data["next_step"]
-    assert "new key" in retried.data["next_step"]
+    arguments = {"operations": [TASK, WRONG, {**TASK, "title": "Other"}], "idempotency_key": "key"}
+    first = call_tool("edit_document", **arguments)
+    retry = call_tool("edit_document", **arguments)
+    first_error, repeated_error = first.data["batch_results"][1], retry.data["batch_results"][1]
+    assert repeated_error == {
+        name: first_error[name] for name in ("success", "error", "code", "fix", "usage")
+    }
+    assert retry.data["batch_results"][::2] == first.data["batch_results"][::2]
+    assert "failed operations (1)" in retry.data["next_step"]
+    assert "new key" in retry.data["next_step"]
     assert "Secret" not in repo.git("log", "-1", "--format=%B")
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
 
 
 def test_retry_preserves_hints(call_tool: CallTool) -> None:
-    deep = {"file": "notes/plain.md", "title": "A", "content": "### B\n\n#### C\n\n##### D\n\nText.\n"}
-    first = call_tool("edit_document", **deep, idempotency_key="key")
+    section = {"file": "notes/plain.md", "title": "A", "content": "### B\n\n#### C\n\n##### D\n\nText.\n"}
+    first = call_tool("edit_document", **section, idempotency_key="key")
     assert first.data["hints"]
     assert without_retry_fields(
-        call_tool("edit_document", **deep, idempotency_key="key")
+        call_tool("edit_document", **section, idempotency_key="key")
     ) == without_retry_fields(first)
 
 
 def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo) -> None:
     first = call_tool("edit_document", operations=[TASK, {**TASK, "title": "B"}], idempotency_key="key")
-    dresses: list[dict[str, Any]] = [
+    equivalent_calls: list[dict[str, Any]] = [
         {"operations": json.dumps([TASK, {**TASK, "title": "B"}])},
         {"operations": [json.dumps(TASK), {**TASK, "title": "B", "before": None}]},
         {"operations": [dict(reversed(TASK.items())), {**TASK, "title": "B"}], "message": None},
         {"operations": [TASK, {**TASK, "title": "B"}], "dry_run": "false"},
     ]
-    for dress in dresses:
-        retried = call_tool("edit_document", **dress, idempotency_key="key")
-        assert without_retry_fields(retried) == without_retry_fields(first)
-    assert count(repo) == 2
+    for fields in equivalent_calls:
+        retry = call_tool("edit_document", **fields, idempotency_key="key")
+        assert without_retry_fields(retry) == without_retry_fields(first)
+    assert count_commits(repo) == 2
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_key_of_another_call_is_refused(
     assert "new idempotency_key" in answer.data["fix"]
     assert answer.data["usage"]
     assert (answer.data["used_in"], answer.data["commit"]) == (first.data["commit"], repo.head())
-    assert count(repo) == 3
+    assert count_commits(repo) == 3
 
 
 @loop_over("key", ["", "two words", "line\nbreak", "é", "x" * 201, 7])
@@ -186,40 +188,41 @@ def test_invalid_key_is_refused(call_tool: CallTool, repo: Repo, key: object) ->
     assert answer.is_error
     assert answer.data["field"] == "idempotency_key"
     assert answer.data["usage"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_key_inside_operation_is_refused(call_tool: CallTool, repo: Repo) -> None:
-    tick = {"file": "api.md", "slug": "tasks[1]"}
+    task_fields = {"file": "api.md", "slug": "tasks[1]"}
     answer = call_tool(
-        "complete_task", operations=[{**tick, "idempotency_key": "key"}, {**tick, "dry_run": True}]
+        "complete_task",
+        operations=[{**task_fields, "idempotency_key": "key"}, {**task_fields, "dry_run": True}],
     )
     assert answer.is_error
     assert [entry["field"] for entry in answer.data["batch_results"]] == ["idempotency_key", "dry_run"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_dry_run_ignores_keys(call_tool: CallTool, repo: Repo) -> None:
-    dry = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
-    assert dry.data["dry_run"] is True
-    assert count(repo) == 1
-    wet = call_tool("edit_document", **TASK, idempotency_key="key")
-    assert "repeated" not in wet.data
-    dry = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
-    assert "repeated" not in dry.data
-    assert dry.data["task_index"] == wet.data["task_index"] + 1
-    assert count(repo) == 2
+    preview = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
+    assert preview.data["dry_run"] is True
+    assert count_commits(repo) == 1
+    result = call_tool("edit_document", **TASK, idempotency_key="key")
+    assert "repeated" not in result.data
+    preview = call_tool("edit_document", **TASK, idempotency_key="key", dry_run=True)
+    assert "repeated" not in preview.data
+    assert preview.data["task_index"] == result.data["task_index"] + 1
+    assert count_commits(repo) == 2
 
 
 def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None:
-    refused = call_tool("edit_document", **WRONG, idempotency_key="key")
-    assert refused.data["code"] == "SECTION_NOT_FOUND"
+    refusal = call_tool("edit_document", **WRONG, idempotency_key="key")
+    assert refusal.data["code"] == "SECTION_NOT_FOUND"
     repo.commit({"api.md": "# API\n\n## Nowhere\n"})
-    done = call_tool("edit_document", **WRONG, idempotency_key="key")
-    assert (done.is_error, done.data["commit"]) == (False, repo.head())
+    result = call_tool("edit_document", **WRONG, idempotency_key="key")
+    assert (result.is_error, result.data["commit"]) == (False, repo.head())
     repo.git("reset", "-q", "--hard", "HEAD^")
     second = call_tool("edit_document", **WRONG, idempotency_key="key")
-    assert "repeated" not in second.data, "the branch holds no such commit any more"
+    assert "repeated" not in second.data, "the branch no longer contains the commit of the first call"
     assert second.data["commit"] == repo.head()
 
 
@@ -230,13 +233,16 @@ def test_answer_too_long_to_store_is_refused_before_write(call_tool: CallTool, r
     answer = call_tool("edit_document", **call, idempotency_key="key")
     assert (answer.is_error, answer.data["code"]) == (True, "LIMIT_EXCEEDED")
     assert "without idempotency_key" in answer.data["fix"]
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
     assert repo.status() == ""
 
 
-def test_write_of_retry_is_searchable(call_tool: CallTool, restarted: Callable[[], CallTool]) -> None:
+def test_write_of_retry_is_searchable(call_tool: CallTool, start_new_server: Callable[[], CallTool]) -> None:
     write = {"file": "api.md", "title": "Rate limits", "content": "A leaky bucket.", "idempotency_key": "key"}
     call_tool("edit_document", **write)
-    again = restarted()
-    assert again("edit_document", **write).data["repeated"] is True
-    assert again("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"] == "api.md#rate-limits"
+    call_new_server = start_new_server()
+    assert call_new_server("edit_document", **write).data["repeated"] is True
+    assert (
+        call_new_server("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"]
+        == "api.md#rate-limits"
+    )

@@ -11,11 +11,11 @@ TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Ne
 WRONG = {**TASK, "slug": "nowhere"}
 
 
-def message(repo: Repo) -> str:
+def read_message(repo: Repo) -> str:
     return repo.git("log", "-1", "--format=%B").strip()
 
 
-def count(repo: Repo) -> int:
+def count_commits(repo: Repo) -> int:
     return int(repo.git("rev-list", "--count", "HEAD"))
 
 
@@ -24,8 +24,8 @@ def test_batch_is_one_commit_with_summary_message(call_tool: CallTool, repo: Rep
     section = {"operation": "add_section", "file": "notes/plain.md", "title": "Limits"}
     answer = call_tool("edit_document", operations=[TASK, section])
     assert answer.data["commit"] == repo.head()
-    assert count(repo) == 2
-    assert message(repo) == (
+    assert count_commits(repo) == 2
+    assert read_message(repo) == (
         "Edit 2 documents: 2 changes\n\n"
         "- Add task tasks[3] to api.md\n- Add section limits to notes/plain.md\n\n"
         "Docyard-Tool: edit_document\nDocyard-Client: tester"
@@ -35,11 +35,11 @@ def test_batch_is_one_commit_with_summary_message(call_tool: CallTool, repo: Rep
 
 def test_message_of_caller_is_used(call_tool: CallTool, repo: Repo) -> None:
     call_tool("edit_document", **TASK, message="Plan the work\n\nBecause it is due.")
-    assert message(repo).startswith(
+    assert read_message(repo).startswith(
         "Plan the work\n\nBecause it is due.\n\n- Add task tasks[3] to api.md\n\n"
     )
     call_tool("complete_task", file="api.md", slug="tasks[1]", message="Odd\x1b[31m\n\nDocyard-Tool: forged")
-    assert "\x1b" not in message(repo)
+    assert "\x1b" not in read_message(repo)
     trailers = repo.git("log", "-1", "--format=%(trailers:key=Docyard-Tool,valueonly)").split()
     assert trailers == ["complete_task"]
 
@@ -51,7 +51,7 @@ def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo
     assert (first["task_index"], third["task_index"]) == (3, 4)
     assert {"success", "error", "code", "usage", "example"} <= second.keys()
     assert second["success"] is False
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
     assert "failed operations (1)" in answer.data["next_step"]
 
 
@@ -96,21 +96,23 @@ def test_dry_run_returns_diff_and_commits_nothing(
 ) -> None:
     before = repo.head()
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    dry = call_tool(tool, **arguments, dry_run=True)
-    assert not dry.is_error
-    assert repo.head() == dry.data["commit"] == before
+    preview = call_tool(tool, **arguments, dry_run=True)
+    assert not preview.is_error
+    assert repo.head() == preview.data["commit"] == before
     assert repo.status() == ""
-    wet = call_tool(tool, **arguments)
-    own = {"dry_run", "diff", "commit", "next_step"}
-    assert {k: v for k, v in dry.data.items() if k not in own} == {
-        k: v for k, v in wet.data.items() if k not in own
+    result = call_tool(tool, **arguments)
+    differing_fields = {"dry_run", "diff", "commit", "next_step"}
+    assert {k: v for k, v in preview.data.items() if k not in differing_fields} == {
+        k: v for k, v in result.data.items() if k not in differing_fields
     }
-    shown = [
-        line for line in dry.data["diff"].splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    preview_lines = [
+        line
+        for line in preview.data["diff"].splitlines()
+        if line[:1] in "+-" and line[:3] not in ("+++", "---")
     ]
-    actual = repo.git("diff", "HEAD~1", "HEAD").splitlines()
-    real = [line for line in actual if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
-    assert sorted(shown) == sorted(real)
+    diff_lines = repo.git("diff", "HEAD~1", "HEAD").splitlines()
+    changed_lines = [line for line in diff_lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+    assert sorted(preview_lines) == sorted(changed_lines)
 
 
 def test_example_after_dry_run_is_a_dry_run(call_tool: CallTool, repo: Repo) -> None:
@@ -119,7 +121,7 @@ def test_example_after_dry_run_is_a_dry_run(call_tool: CallTool, repo: Repo) -> 
     )
     assert answer.is_error
     assert not call_tool("edit_document", **answer.data["example"]).is_error
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_write_without_changes_makes_no_commit(call_tool: CallTool, repo: Repo) -> None:
@@ -132,21 +134,21 @@ def test_write_without_changes_makes_no_commit(call_tool: CallTool, repo: Repo) 
         answer = call_tool(tool, **arguments)
         assert answer.data["changed"] is False
         assert answer.data["commit"] == repo.head()
-    assert count(repo) == 1
+    assert count_commits(repo) == 1
 
 
 def test_answer_contains_hints_of_operations(call_tool: CallTool) -> None:
-    deep = "#### A\n\n##### B\n\nText.\n"
+    content = "#### A\n\n##### B\n\nText.\n"
     call_tool("view_document", file="api.md", slug="endpoints/search")
-    answer = call_tool("edit_document", file="api.md", slug="endpoints/search", content=deep)
+    answer = call_tool("edit_document", file="api.md", slug="endpoints/search", content=content)
     assert answer.data["subsections"] == ["endpoints/search/a", "endpoints/search/a/b"]
     assert any("H5" in hint for hint in answer.data["hints"])
 
 
 def test_written_text_is_searchable_immediately(call_tool: CallTool) -> None:
     call_tool("edit_document", file="api.md", title="Rate limits", content="A leaky bucket of tokens.")
-    found = call_tool("search_docs", query="leaky bucket")
-    assert found.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
+    results = call_tool("search_docs", query="leaky bucket")
+    assert results.data["hits"][0]["chunk_id"] == "api.md#rate-limits"
 
 
 def test_uncommitted_work_is_preserved(call_tool: CallTool, repo: Repo) -> None:

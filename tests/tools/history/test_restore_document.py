@@ -1,4 +1,4 @@
-"""restore_document, as a client meets it: its stages, its two forms, its errors, and calls that work."""
+"""restore_document: usage, restores of documents and sections, reverts of commits, and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
 
-OTHER = API.replace("Finds things.", "Finds nothing.")
+CHANGED_API = API.replace("Finds things.", "Finds nothing.")
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def first(repo: Repo) -> str:
+def first_commit(repo: Repo) -> str:
     """Return the first commit; a later commit changes one section."""
     commit = repo.head()
-    repo.commit({"api.md": OTHER}, "A change, with [words]")
+    repo.commit({"api.md": CHANGED_API}, "A change, with [words]")
     return commit
 
 
-def text(repo: Repo) -> str:
+def read_api(repo: Repo) -> str:
     return (repo.path / "api.md").read_text(encoding="utf-8")
 
 
@@ -44,53 +44,57 @@ def test_call_without_arguments_returns_usage(call_tool: CallTool, repo: Repo) -
     assert usage.data["commit"] == repo.head()
 
 
-def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, first: str) -> None:
-    call = {"file": "api.md", "slug": "endpoints/search", "ref": first[:8]}
-    refused = call_tool("restore_document", **call)
-    assert refused.is_error
-    assert refused.data["code"] == "READ_FIRST"
-    assert "Finds nothing." in refused.data["current"]
-    assert refused.data["example"] == call
-    done = call_tool("restore_document", **refused.data["example"])
-    assert not done.is_error, done.data
-    assert done.data["restored"] is True
-    assert (done.data["slug"], done.data["from"]) == ("endpoints/search", first)
-    assert done.data["commit"] == repo.head()
-    assert done.data["commit"] in done.data["next_step"]
-    assert text(repo) == API
-    again = call_tool("restore_document", **call)
-    assert (again.is_error, again.data["changed"]) == (False, False)
-    assert again.data["hints"] == [f"'endpoints/search' is as it was at {first[:7]}"]
+def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
+    call = {"file": "api.md", "slug": "endpoints/search", "ref": first_commit[:8]}
+    refusal = call_tool("restore_document", **call)
+    assert refusal.is_error
+    assert refusal.data["code"] == "READ_FIRST"
+    assert "Finds nothing." in refusal.data["current"]
+    assert refusal.data["example"] == call
+    result = call_tool("restore_document", **refusal.data["example"])
+    assert not result.is_error, result.data
+    assert result.data["restored"] is True
+    assert (result.data["slug"], result.data["from"]) == ("endpoints/search", first_commit)
+    assert result.data["commit"] == repo.head()
+    assert result.data["commit"] in result.data["next_step"]
+    assert read_api(repo) == API
+    repeat = call_tool("restore_document", **call)
+    assert (repeat.is_error, repeat.data["changed"]) == (False, False)
+    assert repeat.data["hints"] == [f"'endpoints/search' is as it was at {first_commit[:7]}"]
 
 
-def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     call = {"file": "api.md", "ref": "HEAD~1"}
     assert call_tool("restore_document", **call, dry_run=True).data["code"] == "READ_FIRST"
-    shown = call_tool("restore_document", **call, dry_run=True)
-    assert "+Finds things." in shown.data["diff"]
-    assert text(repo) == OTHER
+    preview = call_tool("restore_document", **call, dry_run=True)
+    assert "+Finds things." in preview.data["diff"]
+    assert read_api(repo) == CHANGED_API
     assert not call_tool("restore_document", **call, message="Back to the first").is_error
-    assert text(repo) == API
+    assert read_api(repo) == API
     assert repo.git("log", "-1", "--format=%s").strip() == "Back to the first"
 
 
-def test_commit_is_reverted_without_reading_it(call_tool: CallTool, repo: Repo, first: str) -> None:
-    changed = repo.head()
-    done = call_tool("restore_document", undo=changed, idempotency_key="once")
-    assert not done.is_error, done.data
-    assert done.data["undo"] == changed
-    assert done.data["undone"] == [{"file": "api.md", "slug": "endpoints/search", "what": "restored"}]
-    assert text(repo) == API
+def test_commit_is_reverted_without_reading_it(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
+    changing_commit = repo.head()
+    result = call_tool("restore_document", undo=changing_commit, idempotency_key="once")
+    assert not result.is_error, result.data
+    assert result.data["undo"] == changing_commit
+    assert result.data["undone"] == [{"file": "api.md", "slug": "endpoints/search", "what": "restored"}]
+    assert read_api(repo) == API
     subject = repo.git("log", "-1", "--format=%s").strip()
-    assert subject == f"Undo {changed[:7]}: A change, with [words]"
-    repeated = call_tool("restore_document", undo=changed, idempotency_key="once")
-    assert (repeated.data["commit"], repeated.data["undone"]) == (done.data["commit"], done.data["undone"])
-    nothing = call_tool("restore_document", undo=changed)
-    assert (nothing.is_error, nothing.data["changed"], nothing.data["undone"]) == (False, False, [])
-    assert nothing.data["commit"] == done.data["commit"] == repo.head()
-    back = call_tool("restore_document", undo=done.data["commit"])
-    assert not back.is_error, back.data
-    assert text(repo) == OTHER
+    assert subject == f"Undo {changing_commit[:7]}: A change, with [words]"
+    retry = call_tool("restore_document", undo=changing_commit, idempotency_key="once")
+    assert (retry.data["commit"], retry.data["undone"]) == (result.data["commit"], result.data["undone"])
+    second_undo = call_tool("restore_document", undo=changing_commit)
+    assert (second_undo.is_error, second_undo.data["changed"], second_undo.data["undone"]) == (
+        False,
+        False,
+        [],
+    )
+    assert second_undo.data["commit"] == result.data["commit"] == repo.head()
+    undo_of_undo = call_tool("restore_document", undo=result.data["commit"])
+    assert not undo_of_undo.is_error, undo_of_undo.data
+    assert read_api(repo) == CHANGED_API
 
 
 def test_batch_commit_is_reverted(call_tool: CallTool, repo: Repo) -> None:
@@ -106,55 +110,55 @@ def test_batch_commit_is_reverted(call_tool: CallTool, repo: Repo) -> None:
         mode="all",
     )
     assert not batch.is_error, batch.data
-    done = call_tool("restore_document", undo=batch.data["commit"])
-    assert not done.is_error, done.data
-    assert {"file": "api.md", "what": "moved", "was": "specs/api.md"} in done.data["undone"]
+    result = call_tool("restore_document", undo=batch.data["commit"])
+    assert not result.is_error, result.data
+    assert {"file": "api.md", "what": "moved", "was": "specs/api.md"} in result.data["undone"]
     assert repo.git("rev-parse", "HEAD^{tree}") == before
 
 
 def test_later_change_is_a_conflict_unless_partial_revert_requested(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.commit({"api.md": OTHER.replace("/v1", "/v2")})
-    second = repo.commit({"api.md": OTHER.replace("nothing", "all").replace("/v1", "/v2")})
-    refused = call_tool("restore_document", undo=first)
-    assert refused.is_error
-    assert refused.data["code"] == "CONFLICT"
+    first_commit = repo.commit({"api.md": CHANGED_API.replace("/v1", "/v2")})
+    second = repo.commit({"api.md": CHANGED_API.replace("nothing", "all").replace("/v1", "/v2")})
+    refusal = call_tool("restore_document", undo=first_commit)
+    assert refusal.is_error
+    assert refusal.data["code"] == "CONFLICT"
     reason = "it was changed by the commit, and again since"
-    clash = {"file": "api.md", "slug": "endpoints/search", "reason": reason, "commits": [second]}
-    assert refused.data["conflicts"] == [clash]
-    assert refused.data["example"] == {"undo": first, "mode": "each", "dry_run": True}
+    conflict = {"file": "api.md", "slug": "endpoints/search", "reason": reason, "commits": [second]}
+    assert refusal.data["conflicts"] == [conflict]
+    assert refusal.data["example"] == {"undo": first_commit, "mode": "each", "dry_run": True}
     assert repo.head() == second
-    done = call_tool("restore_document", undo=first, mode="each")
-    assert not done.is_error, done.data
-    assert done.data["conflicts"] == [clash]
-    assert [item["slug"] for item in done.data["undone"]] == ["endpoints"]
-    assert '"slug": "endpoints/search"' in done.data["next_step"]
-    assert text(repo) == API.replace("things", "all")
+    result = call_tool("restore_document", undo=first_commit, mode="each")
+    assert not result.is_error, result.data
+    assert result.data["conflicts"] == [conflict]
+    assert [item["slug"] for item in result.data["undone"]] == ["endpoints"]
+    assert '"slug": "endpoints/search"' in result.data["next_step"]
+    assert read_api(repo) == API.replace("things", "all")
 
 
-def test_several_restores_make_one_commit(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_several_restores_make_one_commit(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
     call_tool("view_document", file="api.md", slug="endpoints/search")
     calls = [
-        {"file": "notes/plain.md", "ref": first},
-        {"file": "api.md", "slug": "endpoints/search", "ref": first},
-        {"file": "none.md", "ref": first},
+        {"file": "notes/plain.md", "ref": first_commit},
+        {"file": "api.md", "slug": "endpoints/search", "ref": first_commit},
+        {"file": "none.md", "ref": first_commit},
     ]
-    done = call_tool("restore_document", operations=calls)
-    assert [entry["success"] for entry in done.data["batch_results"]] == [True, True, False]
-    assert done.data["batch_results"][2]["code"] == "NOT_AT_REF"
-    assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", f"{first}^{{tree}}")
+    result = call_tool("restore_document", operations=calls)
+    assert [entry["success"] for entry in result.data["batch_results"]] == [True, True, False]
+    assert result.data["batch_results"][2]["code"] == "NOT_AT_REF"
+    assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", f"{first_commit}^{{tree}}")
 
 
 def test_old_address_returns_current_address(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("mv", "api.md", "spec.md")
     repo.commit({})
-    refused = call_tool("restore_document", file="api.md", ref=first)
-    assert refused.is_error
-    assert refused.data["moved_to"]["file"] == "spec.md"
-    assert refused.data["example"] == {"file": "spec.md", "ref": first}
-    assert not call_tool("restore_document", **refused.data["example"]).is_error
+    refusal = call_tool("restore_document", file="api.md", ref=first_commit)
+    assert refusal.is_error
+    assert refusal.data["moved_to"]["file"] == "spec.md"
+    assert refusal.data["example"] == {"file": "spec.md", "ref": first_commit}
+    assert not call_tool("restore_document", **refusal.data["example"]).is_error
 
 
 @pytest.mark.parametrize(
@@ -216,60 +220,60 @@ def test_restore_before_first_commit_returns_error(tmp_path: Path) -> None:
 
 def test_links_broken_by_restore_are_reported(call_tool: CallTool, repo: Repo) -> None:
     page = "# Page\n\nAll that there is to be read.\n\nAnd much more.\n\n{}Of [a thing](plain.md#plain).\n"
-    first = repo.commit({"notes/page.md": page.format("")})
+    first_commit = repo.commit({"notes/page.md": page.format("")})
     repo.git("mv", "notes/page.md", "page.md")
     repo.commit({"page.md": page.format("Old. ").replace("(plain", "(notes/plain")})
     call_tool("view_document", file="page.md", slug="_preamble")
-    done = call_tool("restore_document", file="page.md", ref=first)
-    assert not done.is_error, done.data
-    assert done.data["was"] == {"file": "notes/page.md"}
-    assert any("plain.md#plain" in hint for hint in done.data["hints"])
+    result = call_tool("restore_document", file="page.md", ref=first_commit)
+    assert not result.is_error, result.data
+    assert result.data["was"] == {"file": "notes/page.md"}
+    assert any("plain.md#plain" in hint for hint in result.data["hints"])
 
 
 def test_removed_front_matter_is_reported(call_tool: CallTool, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     call_tool("edit_document", operation="set_metadata", file="api.md", metadata={"owner": "Ada"})
-    done = call_tool("restore_document", file="api.md", ref=first)
-    assert not done.is_error, done.data
-    assert done.data["metadata_replaced"] == ["owner"]
-    assert "'metadata_replaced'" in done.data["hints"][0]
-    assert text(repo) == API
+    result = call_tool("restore_document", file="api.md", ref=first_commit)
+    assert not result.is_error, result.data
+    assert result.data["metadata_replaced"] == ["owner"]
+    assert "'metadata_replaced'" in result.data["hints"][0]
+    assert read_api(repo) == API
 
 
 def test_conflict_in_mode_each_does_not_suggest_mode_each(call_tool: CallTool, repo: Repo) -> None:
-    changed = repo.commit({"api.md": OTHER})
-    repo.commit({"api.md": OTHER.replace("nothing", "all")})
-    advised = call_tool("restore_document", undo=changed)
-    refused = call_tool("restore_document", undo=changed, mode="each")
-    assert (advised.data["code"], refused.data["code"]) == ("CONFLICT", "CONFLICT")
-    assert '"each"' in advised.data["fix"]
-    assert '"each"' not in refused.data["fix"]
+    changing_commit = repo.commit({"api.md": CHANGED_API})
+    repo.commit({"api.md": CHANGED_API.replace("nothing", "all")})
+    default_refusal = call_tool("restore_document", undo=changing_commit)
+    refusal = call_tool("restore_document", undo=changing_commit, mode="each")
+    assert (default_refusal.data["code"], refusal.data["code"]) == ("CONFLICT", "CONFLICT")
+    assert '"each"' in default_refusal.data["fix"]
+    assert '"each"' not in refusal.data["fix"]
 
 
 def test_next_step_of_batch_is_about_changed_document(call_tool: CallTool, repo: Repo) -> None:
-    changed = repo.commit({"api.md": OTHER})
-    done = call_tool("restore_document", operations=[{"undo": changed}, {"undo": changed}])
-    assert [entry.get("changed", True) for entry in done.data["batch_results"]] == [True, False]
-    assert done.data["commit"] == repo.head()
-    assert f'undo this with restore_document {{"undo": "{repo.head()}"}}' in done.data["next_step"]
+    changing_commit = repo.commit({"api.md": CHANGED_API})
+    result = call_tool("restore_document", operations=[{"undo": changing_commit}, {"undo": changing_commit}])
+    assert [entry.get("changed", True) for entry in result.data["batch_results"]] == [True, False]
+    assert result.data["commit"] == repo.head()
+    assert f'undo this with restore_document {{"undo": "{repo.head()}"}}' in result.data["next_step"]
 
 
 @pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])
 def test_uncommitted_changes_are_not_overwritten(call_tool: CallTool, repo: Repo, name: str) -> None:
     """The file was changed, or created again at the path of the removed document."""
     repo.git("rm", "-q", "notes/plain.md")
-    changed = repo.commit({"api.md": OTHER})
+    changing_commit = repo.commit({"api.md": CHANGED_API})
     repo.write({name: "Mine."})
-    refused = call_tool("restore_document", undo=changed, mode="each")
-    assert refused.data["code"] == "WORKTREE_CONFLICT"
+    refusal = call_tool("restore_document", undo=changing_commit, mode="each")
+    assert refusal.data["code"] == "WORKTREE_CONFLICT"
     assert (repo.path / name).read_text() == "Mine."
-    assert repo.head() == changed
+    assert repo.head() == changing_commit
 
 
-def test_restore_on_detached_head_is_refused(call_tool: CallTool, repo: Repo, first: str) -> None:
+def test_restore_on_detached_head_is_refused(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
     repo.git("checkout", "-q", "--detach")
-    changed = repo.head()
-    assert call_tool("restore_document", undo=changed).data["code"] == "DETACHED_HEAD"
-    assert not call_tool("restore_document", undo=changed, dry_run=True).is_error
-    assert repo.head() == changed
-    assert text(repo) == OTHER
+    changing_commit = repo.head()
+    assert call_tool("restore_document", undo=changing_commit).data["code"] == "DETACHED_HEAD"
+    assert not call_tool("restore_document", undo=changing_commit, dry_run=True).is_error
+    assert repo.head() == changing_commit
+    assert read_api(repo) == CHANGED_API

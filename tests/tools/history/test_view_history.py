@@ -106,7 +106,7 @@ def test_history_starts_at_ref(call_tool: CallTool, repo: Repo) -> None:
     assert [change["commit"] for change in data["history"]] == [first]
 
 
-def test_ref_before_section_exists_returns_error(call_tool: CallTool, repo: Repo) -> None:
+def test_ref_before_first_version_of_section_returns_error(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"api.md": API + "\n## Later\n\nText.\n"})
     answer = call_tool("view_history", file="api.md", slug="later", ref="HEAD~1")
     assert answer.data["code"] == "SECTION_NOT_FOUND"
@@ -116,20 +116,20 @@ def test_pages_continue_from_first_page_commit(call_tool: CallTool, repo: Repo) 
     ids = [repo.head()]
     ids += [repo.commit({"api.md": API + f"\nRow {number}.\n"}) for number in range(4)]
     page = call_tool("view_history", file="api.md", limit=2).data
-    found = [change["commit"] for change in page["history"]]
+    commits = [change["commit"] for change in page["history"]]
     repo.commit({"api.md": API + "\nMeanwhile.\n"})
     while page["next_cursor"] is not None:
         page = call_tool("view_history", file="api.md", limit=2, cursor=page["next_cursor"]).data
         assert page["commit"] == ids[-1]
-        found += [change["commit"] for change in page["history"]]
-    assert found == ids[::-1]
+        commits += [change["commit"] for change in page["history"]]
+    assert commits == ids[::-1]
 
 
 def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"api.md": API + "\nMore.\n"})
     cursor = call_tool("view_history", file="api.md", limit=1).data["next_cursor"]
-    other = call_tool("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
-    assert other.data["code"] == "INVALID_CURSOR"
+    answer = call_tool("view_history", file="api.md", slug="tasks", limit=1, cursor=cursor)
+    assert answer.data["code"] == "INVALID_CURSOR"
     assert call_tool("view_history", file="api.md", cursor="x").data["code"] == "INVALID_CURSOR"
 
 
@@ -163,12 +163,12 @@ def test_long_blame_is_paged(call_tool: CallTool, repo: Repo) -> None:
     text = "# Long\n\n" + "".join(f"Line {number} of a long text.\n" for number in range(5000))
     repo.commit({"long.md": text})
     page = call_tool("view_history", file="long.md", blame=True).data
-    found = "".join(run["text"] for run in page["lines"])
-    assert len(found) < len(text)
+    joined_text = "".join(run["text"] for run in page["lines"])
+    assert len(joined_text) < len(text)
     while page["next_cursor"] is not None:
         page = call_tool("view_history", file="long.md", blame=True, cursor=page["next_cursor"]).data
-        found += "".join(run["text"] for run in page["lines"])
-    assert found == text
+        joined_text += "".join(run["text"] for run in page["lines"])
+    assert joined_text == text
 
 
 def test_history_answer_is_bounded(call_tool: CallTool, repo: Repo) -> None:
@@ -257,14 +257,14 @@ def test_history_follows_renames_and_moves_by_docyard(call_tool: CallTool, repo:
     ]
     assert [change["tool"] for change in data["history"]] == ["edit_document"] * 5 + [None]
     assert {change["client"] for change in data["history"]} == {"tester", None}
-    lines = call_tool("view_history", file="two.md", slug="guide", blame=True).data
-    assert lines["commits"][data["history"][-1]["commit"]]["subject"] == "Begin"
-    assert lines["commits"][data["history"][0]["commit"]]["tool"] == "edit_document"
+    blame = call_tool("view_history", file="two.md", slug="guide", blame=True).data
+    assert blame["commits"][data["history"][-1]["commit"]]["subject"] == "Begin"
+    assert blame["commits"][data["history"][0]["commit"]]["tool"] == "edit_document"
 
 
 def test_invisible_characters_in_commit_message_are_escaped(call_tool: CallTool, repo: Repo) -> None:
-    words = "Say\u202ething\n\nDocyard-Client: " + "x\u200b" * 200
-    repo.commit({"api.md": API + "\nMore.\n"}, words)
+    message = "Say\u202ething\n\nDocyard-Client: " + "x\u200b" * 200
+    repo.commit({"api.md": API + "\nMore.\n"}, message)
     change = call_tool("view_history", file="api.md", limit=1).data["history"][0]
     assert change["subject"] == "Say\\u202ething"
     assert change["client"].startswith("x\\u200bx")

@@ -21,28 +21,28 @@ from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 
-GIVEN: Mapping[str, dict[str, str]] = {
+PROMPT_ARGUMENTS: Mapping[str, dict[str, str]] = {
     "write_spec": {"topic": "How search ranks", "doc_type": "api_spec", "folder": "specs"},
     "review_document": {"path": "api.md#endpoints", "focus": "clarity"},
     "answer_from_docs": {"question": "Where do paths begin?"},
 }
-NAMES = frozenset(tool.name for tool in all_tools())
+TOOL_NAMES = frozenset(tool.name for tool in all_tools())
 
 every_prompt = pytest.mark.parametrize("prompt", FAMILY, ids=lambda prompt: prompt.name)
 
 
-def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
+def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
-    chosen = toolsets.split(",") if toolsets else None
-    return Toolbox(workspace, SearchIndex(workspace), chosen, read_only).context()
+    toolset_names = toolsets.split(",") if toolsets else None
+    return Toolbox(workspace, SearchIndex(workspace), toolset_names, read_only).context()
 
 
-def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> FilledPrompt:
-    return prompt.write(context, prompt.read(given))
+def fill_prompt(prompt: Prompt, context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
+    return prompt.write(context, prompt.read(arguments))
 
 
 @pytest.mark.parametrize(
-    ("toolsets", "read_only", "offered"),
+    ("toolsets", "read_only", "expected"),
     [
         (None, False, ["write_spec", "review_document", "answer_from_docs"]),
         (None, True, ["review_document", "answer_from_docs"]),
@@ -54,24 +54,26 @@ def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> Fille
     ],
 )
 def test_prompts_name_offered_tools_only(
-    repo: Repo, toolsets: str | None, read_only: bool, offered: list[str]
+    repo: Repo, toolsets: str | None, read_only: bool, expected: list[str]
 ) -> None:
-    context = context_with(repo, toolsets, read_only=read_only)
+    context = open_context(repo, toolsets, read_only=read_only)
     prompts = prompts_for(context)
-    assert list(prompts) == offered
+    assert list(prompts) == expected
     for name, prompt in prompts.items():
-        for given in (GIVEN[name], dict(list(GIVEN[name].items())[:1])):
-            text = written(prompt, context, given).text
-            named = set(re.findall(r"\w+", text)) & NAMES
-            assert named <= context.tools
+        for arguments in (PROMPT_ARGUMENTS[name], dict(list(PROMPT_ARGUMENTS[name].items())[:1])):
+            text = fill_prompt(prompt, context, arguments).text
+            named_tools = set(re.findall(r"\w+", text)) & TOOL_NAMES
+            assert named_tools <= context.tools
 
 
 @every_prompt
 def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt) -> None:
-    context = context_with(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
+    context = open_context(repo, ",".join(("documents", "tasks", "search", "reading", "history")))
     fields = {tool.name: set(tool.arguments.model_fields) for tool in all_tools()}
     operation = {"operation", "slug", "title"}
-    calls = re.findall(r"(\w+) (\{[^{}]*\})", written(prompt, context, GIVEN[prompt.name]).text)
+    calls = re.findall(
+        r"(\w+) (\{[^{}]*\})", fill_prompt(prompt, context, PROMPT_ARGUMENTS[prompt.name]).text
+    )
     assert calls
     for name, arguments in calls:
         assert set(json.loads(arguments)) <= fields[name] | (operation if name == "edit_document" else set())
@@ -79,21 +81,21 @@ def test_calls_in_prompts_have_fields_of_their_tools(repo: Repo, prompt: Prompt)
 
 @every_prompt
 def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
-    text = written(prompt, toolbox.context(), GIVEN[prompt.name]).text
-    assert all(value in text for value in GIVEN[prompt.name].values())
+    text = fill_prompt(prompt, toolbox.context(), PROMPT_ARGUMENTS[prompt.name]).text
+    assert all(value in text for value in PROMPT_ARGUMENTS[prompt.name].values())
     assert "instruction to you" in text
     assert len(text) < 3000
 
 
 def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
-    whole = written(prompt, toolbox.context(), {"path": "api.md"})
-    assert whole.source is not None
-    assert (whole.uri, whole.source.text) == ("doc:///api.md", API)
-    assert repo.head() in whole.text
-    part = written(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
-    assert part.source is not None
-    assert (part.uri, part.source.text) == (
+    document_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md"})
+    assert document_prompt.source is not None
+    assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API)
+    assert repo.head() in document_prompt.text
+    section_prompt = fill_prompt(prompt, toolbox.context(), {"path": "./api.md#endpoints/search"})
+    assert section_prompt.source is not None
+    assert (section_prompt.uri, section_prompt.source.text) == (
         "doc:///api.md#endpoints/search",
         "### Search\n\nFinds things.\n\n",
     )
@@ -103,44 +105,46 @@ def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) ->
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
-    found = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
-    assert found.uri == "doc:///interface.md#endpoints"
-    assert "'interface.md#endpoints'" in found.text
+    filled_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md#endpoints"})
+    assert filled_prompt.uri == "doc:///interface.md#endpoints"
+    assert "'interface.md#endpoints'" in filled_prompt.text
 
 
 @pytest.mark.parametrize("toolsets", ["documents", "reading", "search"])
 def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
-    context = context_with(repo, toolsets)
-    text = written(find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
+    context = open_context(repo, toolsets)
+    text = fill_prompt(
+        find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}
+    ).text
     assert "Only its beginning is attached" in text
 
 
 @every_prompt
 def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) -> None:
-    [needed] = [argument for argument in prompt.arguments if argument.required]
-    good = GIVEN[prompt.name]
-    for wrong in (
+    [required_argument] = [argument for argument in prompt.arguments if argument.required]
+    valid_arguments = PROMPT_ARGUMENTS[prompt.name]
+    for invalid_arguments in (
         {},
-        {needed.name: ""},
-        {needed.name: " \n"},
-        {**good, needed.name: "x" * (needed.max_characters + 1)},
-        {**good, needed.name: "a\x00b"},
-        {**good, needed.name: "a\ud800b"},
-        {**good, f"{needed.name}s": "x"},
-        {**good, "y" * 10_000: "x"},
+        {required_argument.name: ""},
+        {required_argument.name: " \n"},
+        {**valid_arguments, required_argument.name: "x" * (required_argument.max_characters + 1)},
+        {**valid_arguments, required_argument.name: "a\x00b"},
+        {**valid_arguments, required_argument.name: "a\ud800b"},
+        {**valid_arguments, f"{required_argument.name}s": "x"},
+        {**valid_arguments, "y" * 10_000: "x"},
     ):
         with pytest.raises(InvalidArguments) as caught:
-            prompt.read(wrong)
+            prompt.read(invalid_arguments)
         assert caught.value.fix
         assert len(caught.value.message) < 200
     with pytest.raises(InvalidArguments, match="unknown argument") as caught:
-        prompt.read({**good, needed.name[:-1]: "x"})
-    assert caught.value.details["nearest"] == [needed.name]
+        prompt.read({**valid_arguments, required_argument.name[:-1]: "x"})
+    assert caught.value.details["nearest"] == [required_argument.name]
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "code"),
+    ("name", "arguments", "code"),
     [
         ("write_spec", {"topic": "A", "doc_type": "apispec"}, "UNKNOWN_TYPE"),
         ("write_spec", {"topic": "A", "folder": "../out"}, "INVALID_PATH"),
@@ -152,11 +156,11 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
     ],
 )
 def test_missing_document_is_refused(
-    toolbox: Toolbox, tmp_path: Path, name: str, given: dict[str, str], code: str
+    toolbox: Toolbox, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
     prompt = find_prompt(prompts_for(toolbox.context()), name)
     with pytest.raises(WorkspaceError) as caught:
-        written(prompt, toolbox.context(), given)
+        fill_prompt(prompt, toolbox.context(), arguments)
     assert caught.value.code == code
     assert str(tmp_path) not in caught.value.message
 
@@ -171,12 +175,12 @@ def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
 
 
 def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
-    found = {
+    has_candidates = {
         f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
         for prompt in FAMILY
         for argument in prompt.arguments
         if argument.complete
     }
-    assert found == dict.fromkeys(
+    assert has_candidates == dict.fromkeys(
         ("write_spec.doc_type", "write_spec.folder", "review_document.path", "review_document.focus"), True
     )

@@ -43,37 +43,37 @@ def toolbox(workspace: Workspace) -> Toolbox:
 @pytest.fixture
 def proposal(call_tool: CallTool) -> str:
     """Return the id of a proposal without a commit of its own."""
-    return opened(call_tool, "Rate limits")
+    return create_proposal(call_tool, "Rate limits")
 
 
-def opened(call_tool: CallTool, title: str) -> str:
+def create_proposal(call_tool: CallTool, title: str) -> str:
     answer = call_tool("create_proposal", title=title, description="Because.")
     assert not answer.is_error, answer.data
     return str(answer.data["proposal"])
 
 
-def done(answer: Answer) -> dict[str, Any]:
-    """Return the data of a successful call whose next step is a call that succeeds or only lacks text."""
+def expect_success(answer: Answer) -> dict[str, Any]:
+    """Check that a call succeeded, with a commit and a next step, and return its data."""
     assert not answer.is_error, answer.data
     assert len(answer.data["commit"]) == 40
     assert answer.data["next_step"]
     return answer.data
 
 
-def seen(answer: Answer) -> dict[str, Any]:
-    """Return the fields of an answer that resolutions must repeat."""
+def commit_fields(answer: Answer) -> dict[str, Any]:
+    """Return the commits of an answer, which resolutions must repeat."""
     return {name: answer.data[name] for name in ("commit", "target_commit")}
 
 
-def followed(call_tool: CallTool, answer: Answer) -> Answer:
-    """Return the answer to the call that an answer's next step names, which must be a legal one."""
+def call_next_step(call_tool: CallTool, answer: Answer) -> Answer:
+    """Make the call that the next step of an answer names, check that it succeeds, and return its answer."""
     tool, arguments = next_call(answer)
-    found = call_tool(tool, **arguments)
-    assert not found.is_error, (tool, arguments, found.data)
-    return found
+    result = call_tool(tool, **arguments)
+    assert not result.is_error, (tool, arguments, result.data)
+    return result
 
 
-def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
+def approve_as_person(workspace: Workspace, id: str, token: str = "ben") -> None:
     """Approve a proposal as a person with a new token."""
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy, ReviewDecision

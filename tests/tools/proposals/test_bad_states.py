@@ -10,7 +10,13 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, make_client
-from tests.tools.proposals.conftest import approved, done, followed, opened, seen
+from tests.tools.proposals.conftest import (
+    approve_as_person,
+    call_next_step,
+    commit_fields,
+    create_proposal,
+    expect_success,
+)
 from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
@@ -20,20 +26,20 @@ SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "con
 SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
 
 
-def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
-    """Return the answers of several servers to one call of `update_proposal` each, at the same time."""
+def call_in_parallel(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
+    """Call `update_proposal` on several servers at the same time, and return their answers."""
     answers: list[Answer] = []
     barrier = threading.Barrier(len(calls))
 
-    def one(call_tool: CallTool, call: Mapping[str, object]) -> None:
+    def call_once(call_tool: CallTool, call: Mapping[str, object]) -> None:
         barrier.wait()
         answers.append(call_tool("update_proposal", **call))
 
-    def server() -> CallTool:
+    def start_server() -> CallTool:
         workspace = Workspace.open(repo.path, durable=False)
         return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
 
-    threads = [threading.Thread(target=one, args=(server(), call)) for call in calls]
+    threads = [threading.Thread(target=call_once, args=(start_server(), call)) for call in calls]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -41,69 +47,72 @@ def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
     return answers
 
 
-def edited(call_tool: CallTool, title: str, old: str, new: str) -> str:
-    """Return a proposal that replaces words of a document."""
-    proposal = opened(call_tool, title)
+def create_proposal_with_edit(call_tool: CallTool, title: str, old: str, new: str) -> str:
+    """Create a proposal that replaces words of a document, and return its id."""
+    proposal = create_proposal(call_tool, title)
     change = {"operation": "replace_text", "file": "api.md", "old": old, "new": new}
-    done(call_tool("edit_document", **change, proposal=proposal))
+    expect_success(call_tool("edit_document", **change, proposal=proposal))
     return proposal
 
 
 def test_parallel_merges_of_one_proposal_merge_once(call_tool: CallTool, repo: Repo) -> None:
-    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
-    answers = at_once(repo, *[{"proposal": proposal, "action": "merge"}] * 3)
-    assert sorted(done(answer)["changed"] for answer in answers) == [False, False, True]
+    proposal = create_proposal_with_edit(call_tool, "Mine", "Finds things.", "Finds all.")
+    answers = call_in_parallel(repo, *[{"proposal": proposal, "action": "merge"}] * 3)
+    assert sorted(expect_success(answer)["changed"] for answer in answers) == [False, False, True]
     assert {answer.data["commit"] for answer in answers} == {repo.head()}
     assert len(repo.git("log", "--merges", "--format=%H").split()) == 1
     assert repo.fsck() == repo.status() == ""
 
 
 def test_parallel_merges_of_conflicting_proposals_merge_one(call_tool: CallTool, repo: Repo) -> None:
-    both = [edited(call_tool, title, "Finds things.", f"Finds {title}.") for title in ("all", "some")]
-    answers = at_once(repo, *({"proposal": proposal, "action": "merge"} for proposal in both))
-    [refused] = [answer for answer in answers if answer.is_error]
-    assert refused.data["code"] == "MERGE_CONFLICT"
-    [conflict] = refused.data["conflicts"]
+    proposals = [
+        create_proposal_with_edit(call_tool, title, "Finds things.", f"Finds {title}.")
+        for title in ("all", "some")
+    ]
+    answers = call_in_parallel(repo, *({"proposal": proposal, "action": "merge"} for proposal in proposals))
+    [refusal] = [answer for answer in answers if answer.is_error]
+    assert refusal.data["code"] == "MERGE_CONFLICT"
+    [conflict] = refusal.data["conflicts"]
     assert conflict["where"] == "endpoints/search"
-    done(call_tool("update_proposal", **refused.data["example"]))
+    expect_success(call_tool("update_proposal", **refusal.data["example"]))
     states = {one["proposal"]: one["state"] for one in call_tool("view_proposal").data["proposals"]}
-    assert sorted(states[proposal] for proposal in both) == ["draft", "merged"]
+    assert sorted(states[proposal] for proposal in proposals) == ["draft", "merged"]
     assert repo.fsck() == repo.status() == ""
 
 
-def _rebased(repo: Repo, branch: str) -> None:
+def _rebase_branch(repo: Repo, branch: str) -> None:
     repo.git("checkout", "-q", branch)
     repo.git("rebase", "-q", "main")
     repo.git("checkout", "-q", "main")
 
 
-def _forced(repo: Repo, branch: str) -> None:
+def _force_push_branch(repo: Repo, branch: str) -> None:
     tree = repo.git("rev-parse", f"{branch}^{{tree}}").strip()
-    other = repo.git("commit-tree", tree, "-p", "main", "-m", "Another").strip()
-    repo.git("push", "-q", "--force", ".", f"{other}:refs/heads/{branch}")
+    commit = repo.git("commit-tree", tree, "-p", "main", "-m", "Another").strip()
+    repo.git("push", "-q", "--force", ".", f"{commit}:refs/heads/{branch}")
 
 
-@pytest.mark.parametrize("rewrite", [_rebased, _forced], ids=["rebased", "forced"])
+@pytest.mark.parametrize("rewrite", [_rebase_branch, _force_push_branch], ids=["rebased", "forced"])
 def test_rewritten_branch_voids_approvals_and_remains_writable(
     call_tool: CallTool, repo: Repo, workspace: Workspace, rewrite: Callable[[Repo, str], None]
 ) -> None:
-    data = done(call_tool("edit_document", **SPEC))
+    data = expect_success(call_tool("edit_document", **SPEC))
     proposal = data["proposal"]
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    approved(workspace, proposal)
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    approve_as_person(workspace, proposal)
     repo.commit({"notes/plain.md": "# Plain\n\nMeanwhile.\n"})
     rewrite(repo, data["branch"])
-    view = done(call_tool("view_proposal", proposal=proposal))
+    view = expect_success(call_tool("view_proposal", proposal=proposal))
     assert "was rewritten" in view["hints"][0]
     assert [(review["holds"], review["void"]) for review in view["reviews"]] == [(False, "outdated")]
     assert "NEEDS_APPROVAL" in {block["code"] for block in view["missing"]}
-    written = done(call_tool("edit_document", **SECTION, proposal=proposal))
-    assert repo.git("rev-parse", data["branch"]).strip() == written["commit"]
+    result = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    assert repo.git("rev-parse", data["branch"]).strip() == result["commit"]
     assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "MERGE_BLOCKED"
 
 
 def test_every_action_reports_deleted_branch(call_tool: CallTool, repo: Repo) -> None:
-    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
+    proposal = create_proposal_with_edit(call_tool, "Mine", "Finds things.", "Finds all.")
     branch = call_tool("view_proposal", proposal=proposal).data["branch"]
     repo.git("branch", "-q", "-D", branch)
     for action in ("submit", "refresh", "merge", "reopen"):
@@ -120,63 +129,65 @@ def test_every_action_reports_deleted_branch(call_tool: CallTool, repo: Repo) ->
         assert answer.data["fix"], tool
         example = answer.data.get("example")
         assert example is None or not call_tool(tool, **example).is_error, (tool, example)
-    followed(call_tool, call_tool("update_proposal", proposal=proposal, action="close"))
+    call_next_step(call_tool, call_tool("update_proposal", proposal=proposal, action="close"))
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
-def test_conflict_with_removed_document_is_decided(call_tool: CallTool, repo: Repo, choice: str) -> None:
-    proposal = edited(call_tool, "Mine", "Finds things.", "Finds all.")
+def test_conflict_with_removed_document_is_resolved(call_tool: CallTool, repo: Repo, choice: str) -> None:
+    proposal = create_proposal_with_edit(call_tool, "Mine", "Finds things.", "Finds all.")
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    done(call_tool("remove_document", path="api.md"))
-    # In the proposal it can still be read, found and edited.
+    expect_success(call_tool("remove_document", path="api.md"))
+    # In the proposal, the document can still be read, found and edited.
     assert not call_tool("view_document", file="api.md", ref=proposal).is_error
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    refused = call_tool("update_proposal", proposal=proposal, action="merge")
-    assert refused.data["code"] == "MERGE_CONFLICT"
-    [conflict] = refused.data["conflicts"]
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    refusal = call_tool("update_proposal", proposal=proposal, action="merge")
+    assert refusal.data["code"] == "MERGE_CONFLICT"
+    [conflict] = refusal.data["conflicts"]
     assert (conflict["file"], conflict["kind"], conflict["theirs"]) == ("api.md", "document", None)
     assert conflict["base"] == API
-    decided = {**conflict, "choice": choice}
+    resolution = {**conflict, "choice": choice}
     if choice == "content":
-        decided["content"] = "# API\n\nShort.\n"
-    decision = {"action": "refresh", "resolutions": [decided], **seen(refused)}
-    tip = done(call_tool("update_proposal", proposal=proposal, **decision))["commit"]
+        resolution["content"] = "# API\n\nShort.\n"
+    fields = {"action": "refresh", "resolutions": [resolution], **commit_fields(refusal)}
+    tip = expect_success(call_tool("update_proposal", proposal=proposal, **fields))["commit"]
     merged_text = repo.git("show", f"{tip}:api.md", check=False)
     assert {
         "ours": "leaky bucket" in merged_text,
         "theirs": merged_text == "",
         "content": merged_text == "# API\n\nShort.\n",
     }[choice]
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     assert repo.fsck() == repo.status() == ""
 
 
 def test_equal_and_unusual_titles_are_preserved(call_tool: CallTool, repo: Repo) -> None:
-    family = "👩‍👩‍👧‍👦 🇳🇿 ☃️"
-    first = done(call_tool("create_proposal", title=family, description="🦄" * 100))
-    second = done(call_tool("create_proposal", title=f" {family}\n", description=""))
-    assert [first["title"], second["title"]] == [family, family]
+    title = "👩‍👩‍👧‍👦 🇳🇿 ☃️"
+    first = expect_success(call_tool("create_proposal", title=title, description="🦄" * 100))
+    second = expect_success(call_tool("create_proposal", title=f" {title}\n", description=""))
+    assert [first["title"], second["title"]] == [title, title]
     assert first["branch"] != second["branch"]
     assert first["proposal"] in second["hints"][0]
-    third = opened(call_tool, first["proposal"])  # another's id as the title
-    assert call_tool("view_proposal", proposal=first["proposal"]).data["title"] == family
+    third = create_proposal(call_tool, first["proposal"])  # the title is the id of another proposal
+    assert call_tool("view_proposal", proposal=first["proposal"]).data["title"] == title
     assert call_tool("view_proposal", proposal=third).data["title"] == first["proposal"]
-    long = call_tool("update_proposal", proposal=third, action="edit", title="é" * 10_000)
-    assert long.data["code"] == "INVALID_WORDS"
-    assert "é" * 300 not in str(long.data)
-    assert not call_tool("update_proposal", **long.data["example"]).is_error
+    refusal = call_tool("update_proposal", proposal=third, action="edit", title="é" * 10_000)
+    assert refusal.data["code"] == "INVALID_WORDS"
+    assert "é" * 300 not in str(refusal.data)
+    assert not call_tool("update_proposal", **refusal.data["example"]).is_error
 
 
 def test_comment_shows_new_address_of_moved_section(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    place = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    done(call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **place))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    location = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
+    expect_success(
+        call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **location)
+    )
     move = {"operation": "move_section", "file": "api.md", "slug": "quotas"}
-    done(call_tool("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
+    expect_success(call_tool("edit_document", **move, to_file="notes/plain.md", proposal=proposal))
     [thread] = call_tool("view_proposal", proposal=proposal).data["comments"]
     assert thread["now"] == "moved"
     assert "notes/plain.md" in str(thread)
     # A comment on the old address is refused with the new one.
-    late = call_tool("update_proposal", proposal=proposal, action="comment", text="And now?", **place)
-    assert late.is_error
-    assert not call_tool("update_proposal", **late.data["example"]).is_error, late.data
+    refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="And now?", **location)
+    assert refusal.is_error
+    assert not call_tool("update_proposal", **refusal.data["example"]).is_error, refusal.data

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from docyard.mcp_server.calls import build_result
 from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import done, followed, opened
+from tests.tools.proposals.conftest import call_next_step, create_proposal, expect_success
 from tools.tool import Answer
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
@@ -22,127 +22,133 @@ MAX_ANSWER_BYTES = 100_000
 
 
 @pytest.fixture
-def edited(call_tool: CallTool, proposal: str) -> str:
+def edited_proposal(call_tool: CallTool, proposal: str) -> str:
     """Return the id of a proposal that changes a document."""
-    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
     return proposal
 
 
-def comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
+def add_comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
     """Add a comment, and return its id."""
-    words = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
-    answers = {one.id: one.text for thread in words.threads for one in (thread.comment, *thread.replies)}
-    return next(id for id, comment_text in answers.items() if comment_text == text.strip())
+    discussion = workspace.proposal_actions().comment(proposal, AGENT, text, **fields).proposal.content
+    texts = {one.id: one.text for thread in discussion.threads for one in (thread.comment, *thread.replies)}
+    return next(id for id, comment_text in texts.items() if comment_text == text.strip())
 
 
-def called(call_tool: CallTool, step: str) -> Answer:
-    """Return the answer to a call that an answer names."""
-    return followed(call_tool, Answer({"next_step": step}))
+def make_call(call_tool: CallTool, step: str) -> Answer:
+    """Make the call that a text of an answer names, and return its answer."""
+    return call_next_step(call_tool, Answer({"next_step": step}))
 
 
-def read_whole(call_tool: CallTool, answer: Answer, of: str = "comments") -> str:
-    """Return a text from this page of it to its end."""
+def read_to_end(call_tool: CallTool, answer: Answer, field: str = "comments") -> str:
+    """Return a text from the page in `answer` to the end of the text."""
     parts = []
     while True:
-        shown = answer.data[of]
-        parts.append(shown if isinstance(shown, str) else shown[0]["text"])
+        page = answer.data[field]
+        parts.append(page if isinstance(page, str) else page[0]["text"])
         if answer.data["next_offset"] is None:
             return "".join(parts)
-        answer = followed(call_tool, answer)
+        answer = call_next_step(call_tool, answer)
 
 
-def sent(answer: Answer) -> int:
-    """Return the bytes of an answer as a client gets it."""
+def measure_sent_bytes(answer: Answer) -> int:
+    """Return the size in bytes of an answer as it is sent to a client."""
     return len(to_json(build_result(answer)))
 
 
 def test_long_comment_and_reply_are_read_in_parts(
-    call_tool: CallTool, workspace: Workspace, edited: str
+    call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
-    first = comment(workspace, edited, LONG, file="api.md", slug="tasks")
-    comment(workspace, edited, "Answer. " + LONG, reply_to=first)
+    first = add_comment(workspace, edited_proposal, LONG, file="api.md", slug="tasks")
+    add_comment(workspace, edited_proposal, "Answer. " + LONG, reply_to=first)
     for fields in ({}, {"comments": True}, {"file": "api.md"}):
-        answer = call_tool("view_proposal", proposal=edited, **fields)
-        [thread] = done(answer)["comments"]
+        answer = call_tool("view_proposal", proposal=edited_proposal, **fields)
+        [thread] = expect_success(answer)["comments"]
         [reply] = thread["replies"]
         assert "THE POINT" not in thread["text"]
-        for comment_text in (thread, reply):
-            whole = called(call_tool, comment_text["rest"])
-            assert comment_text["text"] + read_whole(call_tool, whole) in (LONG, "Answer. " + LONG)
+        for entry in (thread, reply):
+            rest = make_call(call_tool, entry["rest"])
+            assert entry["text"] + read_to_end(call_tool, rest) in (LONG, "Answer. " + LONG)
             if answer.text is not None:
-                assert comment_text["rest"] in answer.text
-    whole = call_tool("view_proposal", proposal=edited, comment=first)
-    assert read_whole(call_tool, whole) == LONG
-    assert whole.data["comments"][0]["now"] == "here"
-    last = call_tool("view_proposal", proposal=edited, comment=reply["comment"], offset=20_000)
+                assert entry["rest"] in answer.text
+    rest = call_tool("view_proposal", proposal=edited_proposal, comment=first)
+    assert read_to_end(call_tool, rest) == LONG
+    assert rest.data["comments"][0]["now"] == "here"
+    last = call_tool("view_proposal", proposal=edited_proposal, comment=reply["comment"], offset=20_000)
     assert last.data["comments"][0]["reply_to"] == first
     assert next_call(last)[1]["reply_to"] == reply["comment"]
 
 
-def test_replies_to_comment_are_paged(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
-    first = comment(workspace, edited, "First.")
+def test_replies_to_comment_are_paged(
+    call_tool: CallTool, workspace: Workspace, edited_proposal: str
+) -> None:
+    first = add_comment(workspace, edited_proposal, "First.")
     replies = [f"Answer {number}." for number in range(13)]
     for text in replies:
-        comment(workspace, edited, text, reply_to=first)
-    answer = call_tool("view_proposal", proposal=edited)
+        add_comment(workspace, edited_proposal, text, reply_to=first)
+    answer = call_tool("view_proposal", proposal=edited_proposal)
     [thread] = answer.data["comments"]
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
     assert thread["replies_rest"] in str(answer.text)
     assert [
-        one["text"] for one in called(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
+        one["text"] for one in make_call(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
-    page = call_tool("view_proposal", proposal=edited, comment=first, limit=5)
-    seen = []
+    page = call_tool("view_proposal", proposal=edited_proposal, comment=first, limit=5)
+    texts = []
     while True:
         [thread] = page.data["comments"]
-        seen += [one["text"] for one in thread["replies"]]
+        texts += [one["text"] for one in thread["replies"]]
         assert thread["replies_total"] == len(replies)
         if page.data["next_cursor"] is None:
             break
-        page = followed(call_tool, page)
-    assert seen == replies
+        page = call_next_step(call_tool, page)
+    assert texts == replies
 
 
 def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
-    proposal = done(call_tool("create_proposal", title="Long", description=LONG))["proposal"]
+    proposal = expect_success(call_tool("create_proposal", title="Long", description=LONG))["proposal"]
     answer = call_tool("view_proposal", proposal=proposal)
     assert answer.data["description_rest"] in str(answer.text)
-    rest = called(call_tool, answer.data["description_rest"])
-    assert answer.data["description"] + read_whole(call_tool, rest, "description") == LONG
+    rest = make_call(call_tool, answer.data["description_rest"])
+    assert answer.data["description"] + read_to_end(call_tool, rest, "description") == LONG
 
 
-def test_all_reviews_are_read_in_parts(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
+def test_all_reviews_are_read_in_parts(
+    call_tool: CallTool, workspace: Workspace, edited_proposal: str
+) -> None:
     texts = [f"Review {number}." for number in range(23)] + [LONG]
     for text in texts:
-        workspace.proposal_actions().review(edited, AGENT, ReviewDecision.COMMENT, text)
-    answer = call_tool("view_proposal", proposal=edited)
-    assert done(answer)["reviews"][-1]["text"].startswith("One more line")
+        workspace.proposal_actions().review(edited_proposal, AGENT, ReviewDecision.COMMENT, text)
+    answer = call_tool("view_proposal", proposal=edited_proposal)
+    assert expect_success(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
     assert answer.data["reviews_rest"] in str(answer.text)
-    assert len(called(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
-    page = call_tool("view_proposal", proposal=edited, reviews=True, limit=10)
-    seen = list(page.data["reviews"])
+    assert len(make_call(call_tool, answer.data["reviews_rest"]).data["reviews"]) == 20
+    page = call_tool("view_proposal", proposal=edited_proposal, reviews=True, limit=10)
+    reviews = list(page.data["reviews"])
     while page.data["next_cursor"] is not None:
-        page = followed(call_tool, page)
-        seen += page.data["reviews"]
-    assert [one["text"] for one in seen[:-1]] == texts[:-1]
-    last = seen[-1]
-    assert last["text"] + read_whole(call_tool, called(call_tool, last["rest"]), "reviews") == LONG
+        page = call_next_step(call_tool, page)
+        reviews += page.data["reviews"]
+    assert [one["text"] for one in reviews[:-1]] == texts[:-1]
+    last = reviews[-1]
+    assert last["text"] + read_to_end(call_tool, make_call(call_tool, last["rest"]), "reviews") == LONG
     assert (
-        read_whole(call_tool, call_tool("view_proposal", proposal=edited, comment=last["review"]), "reviews")
+        read_to_end(
+            call_tool, call_tool("view_proposal", proposal=edited_proposal, comment=last["review"]), "reviews"
+        )
         == LONG
     )
 
 
 def test_comments_of_document_continue_after_page_end(
-    call_tool: CallTool, workspace: Workspace, edited: str
+    call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
     texts = [f"Remark {number}." for number in range(4)]
     for text in texts:
-        comment(workspace, edited, text, file="api.md", slug="tasks")
-        comment(workspace, edited, f"Elsewhere: {text}", file="notes/plain.md")
-    answer = call_tool("view_proposal", proposal=edited, file="api.md", limit=3)
-    rest = called(call_tool, answer.data["comments_rest"])
+        add_comment(workspace, edited_proposal, text, file="api.md", slug="tasks")
+        add_comment(workspace, edited_proposal, f"Elsewhere: {text}", file="notes/plain.md")
+    answer = call_tool("view_proposal", proposal=edited_proposal, file="api.md", limit=3)
+    rest = make_call(call_tool, answer.data["comments_rest"])
     assert [one["text"] for one in (*answer.data["comments"], *rest.data["comments"])] == texts
     assert answer.data["comments_rest"] in str(answer.text)
 
@@ -150,39 +156,41 @@ def test_comments_of_document_continue_after_page_end(
 @pytest.mark.slow
 def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, workspace: Workspace) -> None:
     words = "Wörter, und mehr Wörter. " * 200
-    proposal = done(call_tool("create_proposal", title="Much", description=words * 5))["proposal"]
-    done(call_tool("edit_document", operation="append_content", file="api.md", slug="tasks", content="More.",
-             proposal=proposal))  # fmt: skip
-    firsts = []
+    proposal = expect_success(call_tool("create_proposal", title="Much", description=words * 5))["proposal"]
+    more = {"operation": "append_content", "file": "api.md", "slug": "tasks", "content": "More."}
+    expect_success(call_tool("edit_document", **more, proposal=proposal))
+    thread_ids = []
     for number in range(6):
-        first = comment(workspace, proposal, f"{number} {words}", file="api.md", slug="tasks")
-        firsts.append(first)
+        first = add_comment(workspace, proposal, f"{number} {words}", file="api.md", slug="tasks")
+        thread_ids.append(first)
         for reply in range(11):
-            comment(workspace, proposal, f"{number}.{reply} {words}", reply_to=first)
+            add_comment(workspace, proposal, f"{number}.{reply} {words}", reply_to=first)
         workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, words)
-    for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": firsts[0], "limit": 100}):
+    for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": thread_ids[0], "limit": 100}):
         answer = call_tool("view_proposal", proposal=proposal, **fields)
         assert not answer.is_error, answer.data
-        assert sent(answer) < MAX_ANSWER_BYTES, fields
+        assert measure_sent_bytes(answer) < MAX_ANSWER_BYTES, fields
     page = call_tool("view_proposal", proposal=proposal, comments=True, limit=100)
-    seen = []
+    comment_ids = []
     while True:
-        assert sent(page) < MAX_ANSWER_BYTES
-        seen += [one["comment"] for one in page.data["comments"]]
+        assert measure_sent_bytes(page) < MAX_ANSWER_BYTES
+        comment_ids += [one["comment"] for one in page.data["comments"]]
         if page.data["next_cursor"] is None:
             break
-        page = followed(call_tool, page)
-    assert seen == firsts
+        page = call_next_step(call_tool, page)
+    assert comment_ids == thread_ids
 
 
-def test_unknown_comment_returns_nearest_ids(call_tool: CallTool, workspace: Workspace, edited: str) -> None:
-    wrong = call_tool("view_proposal", proposal=edited, comment="0")
-    assert wrong.data["code"] == "COMMENT_NOT_FOUND"
-    assert not call_tool("view_proposal", **wrong.data["example"]).is_error
-    first = comment(workspace, edited, "First.")
-    wrong = call_tool("view_proposal", proposal=edited, comment=first[:-1])
-    assert wrong.data["example"] == {"proposal": edited, "comment": first}
-    assert not call_tool("view_proposal", **wrong.data["example"]).is_error
-    other = opened(call_tool, "Other")
+def test_unknown_comment_returns_nearest_ids(
+    call_tool: CallTool, workspace: Workspace, edited_proposal: str
+) -> None:
+    refusal = call_tool("view_proposal", proposal=edited_proposal, comment="0")
+    assert refusal.data["code"] == "COMMENT_NOT_FOUND"
+    assert not call_tool("view_proposal", **refusal.data["example"]).is_error
+    first = add_comment(workspace, edited_proposal, "First.")
+    refusal = call_tool("view_proposal", proposal=edited_proposal, comment=first[:-1])
+    assert refusal.data["example"] == {"proposal": edited_proposal, "comment": first}
+    assert not call_tool("view_proposal", **refusal.data["example"]).is_error
+    other = create_proposal(call_tool, "Other")
     assert call_tool("view_proposal", proposal=other, comment=first).data["code"] == "COMMENT_NOT_FOUND"
     assert call_tool("view_proposal", comment=first).data["field"] == "proposal"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.proposals.conftest import done, opened
+from tests.tools.proposals.conftest import create_proposal, expect_success
 from tests.tools.proposals.test_writers import WRITES
 from tools.completion import complete_ref
 from tools.registry import Toolbox
@@ -20,20 +20,23 @@ SECTION = {"operation": "add_section", "file": "api.md", "title": "Quotas", "con
 @pytest.mark.parametrize("tool", sorted(WRITES))
 def test_batches_accept_a_proposal(call_tool: CallTool, repo: Repo, tool: str) -> None:
     before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
-    proposal = opened(call_tool, "After that")
+    proposal = create_proposal(call_tool, "After that")
     call_tool("view_document", file="notes/plain.md", slug="_preamble", ref=proposal)
-    given = WRITES[tool]
-    data = done(call_tool(tool, operations=json.dumps([given]), proposal=f" {proposal} "))
+    fields = WRITES[tool]
+    data = expect_success(call_tool(tool, operations=json.dumps([fields]), proposal=f" {proposal} "))
     assert (data["proposal"], data["overlaps"]) == (proposal, [])
     [result] = data["batch_results"]
     assert result["success"] is True
     assert repo.git("rev-parse", f"proposals/{proposal}-after-that").strip() == data["commit"]
-    within = call_tool(tool, operations=[{**given, "proposal": proposal}])
-    [refused] = within.data["batch_results"]
-    assert (refused["code"], refused["field"]) == ("INVALID_ARGUMENTS", "proposal")  # it is of the whole call
+    nested = call_tool(tool, operations=[{**fields, "proposal": proposal}])
+    [refusal] = nested.data["batch_results"]
+    assert (refusal["code"], refusal["field"]) == (
+        "INVALID_ARGUMENTS",
+        "proposal",
+    )  # the field belongs to the whole call
     assert repo.head() == before
-    direct = call_tool(tool, **given, proposal=None)
-    assert "proposal" not in done(direct)
+    direct = call_tool(tool, **fields, proposal=None)
+    assert "proposal" not in expect_success(direct)
     assert repo.head() == direct.data["commit"] != before
 
 
@@ -50,19 +53,29 @@ def test_invalid_proposal_id_returns_error(call_tool: CallTool, proposal: object
 
 def test_numbers_and_flags_as_text_and_null_are_accepted(call_tool: CallTool) -> None:
     fields: dict[str, Any] = {"submit": "true", "idempotency_key": None}
-    first = done(call_tool("create_proposal", title="One", description="Why.", **fields))
+    first = expect_success(call_tool("create_proposal", title="One", description="Why.", **fields))
     assert first["state"] == "open"
-    opened(call_tool, "Two")
-    page = done(call_tool("view_proposal", limit="1", state=None, cursor=None, comments="false", file=None))
+    create_proposal(call_tool, "Two")
+    page = expect_success(
+        call_tool("view_proposal", limit="1", state=None, cursor=None, comments="false", file=None)
+    )
     assert len(page["proposals"]) == 1
-    one = done(
+    view = expect_success(
         call_tool("view_proposal", proposal=first["proposal"], comments="true", limit="3", offset=None)
     )
-    assert one["comments"] == []
-    same = {"proposal": first["proposal"], "action": "comment", "text": "Hm.", "file": None, "reply_to": None}
-    assert done(call_tool("update_proposal", **same, resolutions=None, commit=None))["comment"]
-    decided = call_tool("update_proposal", proposal=first["proposal"], action="refresh", resolutions="[]")
-    assert not decided.is_error, decided.data
+    assert view["comments"] == []
+    comment_fields = {
+        "proposal": first["proposal"],
+        "action": "comment",
+        "text": "Hm.",
+        "file": None,
+        "reply_to": None,
+    }
+    assert expect_success(call_tool("update_proposal", **comment_fields, resolutions=None, commit=None))[
+        "comment"
+    ]
+    answer = call_tool("update_proposal", proposal=first["proposal"], action="refresh", resolutions="[]")
+    assert not answer.is_error, answer.data
 
 
 @pytest.mark.parametrize(
@@ -81,12 +94,12 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool, tool: str, fiel
 
 
 def test_section_history_names_the_proposal(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     [change] = call_tool("view_history", file="api.md", slug="quotas").data["history"]
     assert (change["proposal"], change["client"]) == (proposal, "tester")
 
 
 def test_ref_completion_includes_proposal_ids(call_tool: CallTool, toolbox: Toolbox, proposal: str) -> None:
-    found = complete_ref(toolbox.context(), proposal[:3], {}).values
-    assert found[:2] == (proposal, f"proposals/{proposal}-rate-limits")
+    candidates = complete_ref(toolbox.context(), proposal[:3], {}).values
+    assert candidates[:2] == (proposal, f"proposals/{proposal}-rate-limits")

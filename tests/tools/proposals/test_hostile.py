@@ -1,4 +1,4 @@
-"""Every field of a call on a proposal with every kind of value: an answer, and never a bug."""
+"""Calls on a proposal with invalid values in every field: each call returns an answer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.proposals.conftest import done
-from tests.tools.test_hostile_arguments import VALUES, holds
+from tests.tools.proposals.conftest import expect_success
+from tests.tools.test_hostile_arguments import VALUES, check_answer
 from tools.proposals import update_proposal, view_proposal
 
-NEW = {"operation": "add_section", "file": "api.md", "title": "Quotas", "content": "A leaky bucket."}
-TRIED: list[dict[str, Any]] = [
+SECTION_FIELDS = {
+    "operation": "add_section",
+    "file": "api.md",
+    "title": "Quotas",
+    "content": "A leaky bucket.",
+}
+ACTION_FIELDS: list[dict[str, Any]] = [
     {"action": "comment", "text": "Hm.", "file": "api.md", "slug": "quotas", "quote": "leaky"},
     {"action": "refresh", "resolutions": [{"file": "api.md", "kind": "text", "choice": "ours"}]},
     {"action": "request_changes", "text": "Why?"},
@@ -27,21 +32,21 @@ def test_any_value_in_any_proposal_field_returns_answer(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
     before = repo.head()
-    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
-    shown = {"commit": tip, "target_commit": before}
-    for tool, calls in ((update_proposal.TOOL, TRIED), (view_proposal.TOOL, [{}])):
+    tip = expect_success(call_tool("edit_document", **SECTION_FIELDS, proposal=proposal))["commit"]
+    commits = {"commit": tip, "target_commit": before}
+    for tool, calls in ((update_proposal.TOOL, ACTION_FIELDS), (view_proposal.TOOL, [{}])):
         for fields in calls:
             for field in tool.arguments.model_fields if tool is view_proposal.TOOL else fields:
                 for value in VALUES[:: 1 if tool is view_proposal.TOOL else 3]:
-                    holds(call_tool(tool.name, **{"proposal": proposal, **fields, field: value}), tool)
-    for part in ("file", "kind", "where", "part", "choice", "content"):
+                    check_answer(call_tool(tool.name, **{"proposal": proposal, **fields, field: value}), tool)
+    for name in ("file", "kind", "where", "part", "choice", "content"):
         for value in VALUES:
-            decided = {"file": "api.md", "kind": "text", "where": "quotas", "choice": "ours", part: value}
-            decision = {"resolutions": [decided], **shown}
-            holds(call_tool("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
-    for field in shown:
+            resolution = {"file": "api.md", "kind": "text", "where": "quotas", "choice": "ours", name: value}
+            arguments = {"resolutions": [resolution], **commits}
+            check_answer(call_tool("update_proposal", proposal=proposal, **arguments), update_proposal.TOOL)
+    for field in commits:
         for value in VALUES[::3]:
-            decision = {"resolutions": [{"file": "api.md", "choice": "ours"}], **shown, field: value}
-            holds(call_tool("update_proposal", proposal=proposal, **decision), update_proposal.TOOL)
+            arguments = {"resolutions": [{"file": "api.md", "choice": "ours"}], **commits, field: value}
+            check_answer(call_tool("update_proposal", proposal=proposal, **arguments), update_proposal.TOOL)
     assert (repo.head(), repo.fsck()) == (before, "")
     assert not call_tool("view_proposal", proposal=proposal).is_error

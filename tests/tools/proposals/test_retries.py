@@ -8,151 +8,170 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tests.tools.proposals.conftest import done, followed
+from tests.tools.proposals.conftest import call_next_step, expect_success
 
 WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
 SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-OPEN = {"title": "Rate limits", "description": "Because."}
+CREATE_FIELDS = {"title": "Rate limits", "description": "Because."}
 
 
-def refs(repo: Repo) -> str:
+def list_refs(repo: Repo) -> str:
     return repo.git("for-each-ref")
 
 
 @pytest.mark.parametrize("end", ["merge", "close"])
-@pytest.mark.parametrize("has_branch", [True, False], ids=["branch", "gone"])
+@pytest.mark.parametrize("has_branch", [True, False], ids=["branch", "deleted branch"])
 def test_retry_of_write_to_ended_proposal_returns_first_answer(
     call_tool: CallTool, repo: Repo, proposal: str, end: str, has_branch: bool
 ) -> None:
     call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
-    first = done(call_tool("edit_document", **call))
-    done(call_tool("update_proposal", proposal=proposal, action=end))
+    first = expect_success(call_tool("edit_document", **call))
+    expect_success(call_tool("update_proposal", proposal=proposal, action=end))
     if not has_branch:
         repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
-    before = refs(repo)
+    before = list_refs(repo)
     answer = call_tool("edit_document", **call)
-    if end == "close" and not has_branch:  # no record of it is left
+    if end == "close" and not has_branch:  # no record of the write remains
         assert answer.data["code"] == "PROPOSAL_ENDED"
         return
-    again = done(answer)
-    assert (again["repeated"], again["commit"], again["proposal"]) == (True, first["commit"], proposal)
-    assert "specs" not in again["next_step"]
-    assert followed(call_tool, answer).data["state"] == {"merge": "merged", "close": "closed"}[end]
-    for other in ({"idempotency_key": "L"}, {"dry_run": True}):
-        assert call_tool("edit_document", **{**call, **other}).data["code"] == "PROPOSAL_ENDED"
+    retry = expect_success(answer)
+    assert (retry["repeated"], retry["commit"], retry["proposal"]) == (True, first["commit"], proposal)
+    assert "specs" not in retry["next_step"]
+    assert call_next_step(call_tool, answer).data["state"] == {"merge": "merged", "close": "closed"}[end]
+    for changed_fields in ({"idempotency_key": "L"}, {"dry_run": True}):
+        assert call_tool("edit_document", **{**call, **changed_fields}).data["code"] == "PROPOSAL_ENDED"
     assert call_tool("edit_document", **{**call, "content": "X."}).data["code"] == "IDEMPOTENCY_KEY_REUSED"
-    assert refs(repo) == before
+    assert list_refs(repo) == before
 
 
 def test_retry_of_batch_to_merged_proposal_returns_first_answer(call_tool: CallTool, proposal: str) -> None:
     items = [WRITE, {**WRITE, "slug": "nowhere"}]
     call = {"operations": items, "mode": "each", "proposal": proposal, "idempotency_key": "K"}
-    first = done(call_tool("edit_document", **call))
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
-    again = call_tool("edit_document", **call)
-    assert [one["success"] for one in done(again)["batch_results"]] == [True, False]
-    assert again.data["commit"] == first["commit"]
-    followed(call_tool, again)
+    first = expect_success(call_tool("edit_document", **call))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    retry = call_tool("edit_document", **call)
+    assert [one["success"] for one in expect_success(retry)["batch_results"]] == [True, False]
+    assert retry.data["commit"] == first["commit"]
+    call_next_step(call_tool, retry)
 
 
 def test_retry_of_comment_succeeds_after_text_changed(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    done(call_tool("edit_document", **WRITE, proposal=proposal))
-    place = {"file": "./api.md#endpoints", "quote": "More."}
-    remark: dict[str, Any] = {"proposal": proposal, "action": "comment", "text": "How much?", **place}
-    first = done(call_tool("update_proposal", **remark, idempotency_key="K"))
+    expect_success(call_tool("edit_document", **WRITE, proposal=proposal))
+    location = {"file": "./api.md#endpoints", "quote": "More."}
+    comment_fields: dict[str, Any] = {
+        "proposal": proposal,
+        "action": "comment",
+        "text": "How much?",
+        **location,
+    }
+    first = expect_success(call_tool("update_proposal", **comment_fields, idempotency_key="K"))
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True, ref=proposal)
-    done(call_tool("remove_document", path="api.md", proposal=proposal))
-    again = done(call_tool("update_proposal", **remark, idempotency_key="K"))
-    assert (again["changed"], again["comment"]) == (False, first["comment"])
-    for other in (
+    expect_success(call_tool("remove_document", path="api.md", proposal=proposal))
+    retry = expect_success(call_tool("update_proposal", **comment_fields, idempotency_key="K"))
+    assert (retry["changed"], retry["comment"]) == (False, first["comment"])
+    for changed_fields in (
         {"text": "Why?"},
         {"quote": "Finds"},
         {"file": "notes/plain.md"},
         {"reply_to": first["comment"]},
         {"file": None, "quote": None},
     ):
-        refused = call_tool("update_proposal", **{**remark, **other}, idempotency_key="K")
-        assert refused.data["code"] == "IDEMPOTENCY_KEY_REUSED", other
-    assert done(call_tool("update_proposal", proposal=proposal, action="close", idempotency_key="L"))[
-        "changed"
-    ]
+        refusal = call_tool("update_proposal", **{**comment_fields, **changed_fields}, idempotency_key="K")
+        assert refusal.data["code"] == "IDEMPOTENCY_KEY_REUSED", changed_fields
+    assert expect_success(
+        call_tool("update_proposal", proposal=proposal, action="close", idempotency_key="L")
+    )["changed"]
     branch = f"proposals/{proposal}-rate-limits"
     repo.git("branch", "-q", "-D", branch)
-    assert done(call_tool("update_proposal", **remark, idempotency_key="K"))["comment"] == first["comment"]
-    assert call_tool("update_proposal", **remark, idempotency_key="M").data["code"] == "PROPOSAL_ENDED"
+    assert (
+        expect_success(call_tool("update_proposal", **comment_fields, idempotency_key="K"))["comment"]
+        == first["comment"]
+    )
+    assert (
+        call_tool("update_proposal", **comment_fields, idempotency_key="M").data["code"] == "PROPOSAL_ENDED"
+    )
 
 
 def test_retry_does_not_reopen_ended_proposal(call_tool: CallTool, repo: Repo) -> None:
-    first = done(call_tool("create_proposal", **OPEN, idempotency_key="K"))
-    done(call_tool("update_proposal", proposal=first["proposal"], action="close"))
-    again = call_tool("create_proposal", **OPEN, idempotency_key="K")
-    assert (done(again)["proposal"], again.data["state"]) == (first["proposal"], "closed")
-    assert followed(call_tool, again).data["state"] == "closed"
+    first = expect_success(call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K"))
+    expect_success(call_tool("update_proposal", proposal=first["proposal"], action="close"))
+    retry = call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K")
+    assert (expect_success(retry)["proposal"], retry.data["state"]) == (first["proposal"], "closed")
+    assert call_next_step(call_tool, retry).data["state"] == "closed"
     repo.git("branch", "-q", "-D", first["branch"])
-    assert done(call_tool("create_proposal", **OPEN, idempotency_key="K"))["commit"] == repo.head()
+    assert (
+        expect_success(call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K"))["commit"]
+        == repo.head()
+    )
 
 
 def test_answers_have_commit_after_branch_deletion(call_tool: CallTool, repo: Repo) -> None:
-    first = done(call_tool("create_proposal", **OPEN, idempotency_key="K"))
+    first = expect_success(call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K"))
     repo.git("branch", "-q", "-D", first["branch"])
     fields: dict[str, Any] = {"proposal": first["proposal"]}
-    again = call_tool("create_proposal", **OPEN, idempotency_key="K")
-    assert followed(call_tool, again).data["state"] == "gone"
-    lost = call_tool(
+    retry = call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K")
+    assert call_next_step(call_tool, retry).data["state"] == "gone"
+    refusal = call_tool(
         "update_proposal", **fields, action="refresh", resolutions=[{"file": "a.md", "choice": "ours"}]
     )
-    assert lost.data["commit"] == repo.head()
+    assert refusal.data["commit"] == repo.head()
     for answer in (
-        again,
+        retry,
         call_tool("update_proposal", **fields),
         call_tool("update_proposal", **fields, action="comment", text="Where?"),
         call_tool("update_proposal", **fields, action="edit", title="Gone"),
         call_tool("update_proposal", **fields, action="close"),
     ):
-        assert done(answer)["commit"] == repo.head()
+        assert expect_success(answer)["commit"] == repo.head()
 
 
 def test_merged_proposal_without_branch_is_at_its_merge(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    done(call_tool("edit_document", **WRITE, proposal=proposal))
-    merged = done(call_tool("update_proposal", proposal=proposal, action="merge"))["commit"]
+    expect_success(call_tool("edit_document", **WRITE, proposal=proposal))
+    merge_commit = expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))["commit"]
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
     repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
-    assert done(call_tool("update_proposal", proposal=proposal))["commit"] == merged != repo.head()
+    assert (
+        expect_success(call_tool("update_proposal", proposal=proposal))["commit"]
+        == merge_commit
+        != repo.head()
+    )
 
 
 def test_key_of_direct_write_opens_no_proposal(call_tool: CallTool, repo: Repo) -> None:
-    first = done(call_tool("edit_document", **WRITE, idempotency_key="K"))
-    before = refs(repo)
-    refused = call_tool("create_proposal", **OPEN, idempotency_key="K")
-    assert (refused.data["code"], refused.data["used_in"]) == ("IDEMPOTENCY_KEY_REUSED", first["commit"])
-    assert refs(repo) == before
-    again = done(call_tool("edit_document", **WRITE, idempotency_key="K"))
-    assert (again["repeated"], again["commit"]) == (True, first["commit"])
-    assert "proposal" not in again
+    first = expect_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
+    before = list_refs(repo)
+    refusal = call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K")
+    assert (refusal.data["code"], refusal.data["used_in"]) == ("IDEMPOTENCY_KEY_REUSED", first["commit"])
+    assert list_refs(repo) == before
+    retry = expect_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
+    assert (retry["repeated"], retry["commit"]) == (True, first["commit"])
+    assert "proposal" not in retry
 
 
 def test_key_of_proposal_in_another_clone_preserves_direct_write(call_tool: CallTool, repo: Repo) -> None:
-    opened = done(call_tool("create_proposal", **OPEN, idempotency_key="K"))
+    proposal = expect_success(call_tool("create_proposal", **CREATE_FIELDS, idempotency_key="K"))
     discussion = repo.git("rev-parse", "docyard/discussion").strip()
-    for branch in ("docyard/discussion", opened["branch"]):
+    for branch in ("docyard/discussion", proposal["branch"]):
         repo.git("branch", "-q", "-D", branch)
-    first = done(call_tool("edit_document", **WRITE, idempotency_key="K"))
+    first = expect_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
     repo.git("branch", "docyard/discussion", discussion)
-    repo.git("branch", opened["branch"])
-    again = done(call_tool("edit_document", **WRITE, idempotency_key="K"))
-    assert (again["repeated"], again["commit"]) == (True, first["commit"])
-    assert "proposal" not in again
+    repo.git("branch", proposal["branch"])
+    retry = expect_success(call_tool("edit_document", **WRITE, idempotency_key="K"))
+    assert (retry["repeated"], retry["commit"]) == (True, first["commit"])
+    assert "proposal" not in retry
 
 
 def test_retry_of_redirected_write_with_deleted_branch_is_reported(call_tool: CallTool, repo: Repo) -> None:
-    first = done(call_tool("edit_document", **SPEC, idempotency_key="K"))
+    first = expect_success(call_tool("edit_document", **SPEC, idempotency_key="K"))
     repo.git("branch", "-q", "-D", first["branch"])
     for _ in ("open", "closed"):
-        lost = call_tool("edit_document", **SPEC, idempotency_key="K")
-        assert (lost.data["code"], lost.data["state"]) == ("PROPOSAL_ENDED", "gone")
-        assert lost.data["proposal"] == first["proposal"]
-        done(call_tool("update_proposal", proposal=first["proposal"], action="close"))
+        refusal = call_tool("edit_document", **SPEC, idempotency_key="K")
+        assert (refusal.data["code"], refusal.data["state"]) == ("PROPOSAL_ENDED", "gone")
+        assert refusal.data["proposal"] == first["proposal"]
+        expect_success(call_tool("update_proposal", proposal=first["proposal"], action="close"))
     repo.git("branch", first["branch"], first["commit"])
-    assert done(call_tool("edit_document", **SPEC, idempotency_key="K"))["commit"] == first["commit"]
+    assert (
+        expect_success(call_tool("edit_document", **SPEC, idempotency_key="K"))["commit"] == first["commit"]
+    )

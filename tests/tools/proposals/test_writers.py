@@ -10,7 +10,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import approved, done, followed, opened
+from tests.tools.proposals.conftest import approve_as_person, call_next_step, create_proposal, expect_success
 from tools.registry import Toolbox
 from tools.tool import NextStep, call
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
@@ -39,12 +39,12 @@ def test_every_writing_tool_accepts_a_proposal() -> None:
 
 def test_writes_to_proposal_do_not_change_target(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.commit({"notes/plain.md": "# Plain\n\nOther words.\n"})
-    proposal = opened(call_tool, "After that")
+    proposal = create_proposal(call_tool, "After that")
     call_tool("view_document", file="notes/plain.md", slug="_preamble")
     # The restored document comes first, as it is removed later.
     for tool in sorted(WRITES, key=lambda name: name != "restore_document"):
         answer = call_tool(tool, **WRITES[tool], proposal=proposal)
-        assert done(answer)["proposal"] == proposal
+        assert expect_success(answer)["proposal"] == proposal
         assert answer.data["overlaps"] == []
         tip = answer.data["commit"]
         assert repo.git("rev-parse", f"proposals/{proposal}-after-that").strip() == tip
@@ -59,10 +59,10 @@ def test_next_step_of_write_names_the_proposal(call_tool: CallTool, repo: Repo, 
     answer = call_tool(
         "edit_document", operation="add_section", file="api.md", title="Empty", proposal=proposal
     )
-    written = followed(call_tool, answer)  # "Write it with edit_document {…}"
-    assert written.data["proposal"] == proposal
-    read = followed(call_tool, written)
-    assert read.data["commit"] == written.data["commit"]
+    result = call_next_step(call_tool, answer)  # "Write it with edit_document {…}"
+    assert result.data["proposal"] == proposal
+    view = call_next_step(call_tool, result)
+    assert view.data["commit"] == result.data["commit"]
     assert repo.head() == before
 
 
@@ -98,21 +98,21 @@ def test_missing_or_ended_proposal_returns_error(call_tool: CallTool, repo: Repo
     before = repo.git("for-each-ref")
     assert not call_tool("edit_document", **example).is_error
     assert repo.git("for-each-ref") == before
-    done(call_tool("update_proposal", proposal=proposal, action="close"))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="close"))
     answer = call_tool("edit_document", **SECTION, proposal=proposal)
     assert (answer.data["code"], answer.data["state"]) == ("PROPOSAL_ENDED", "closed")
 
 
 def test_error_in_proposal_has_working_example(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     before = repo.head()
-    wrong = {"operation": "append_content", "file": "api.md", "slug": "quota", "content": "x"}
-    answer = call_tool("edit_document", **wrong, proposal=proposal)
+    edit = {"operation": "append_content", "file": "api.md", "slug": "quota", "content": "x"}
+    answer = call_tool("edit_document", **edit, proposal=proposal)
     assert answer.data["code"] == "SECTION_NOT_FOUND"
     assert answer.data["example"]["slug"] == "quotas"  # a document that only the proposal has
-    nowhere = call_tool("edit_document", **{**wrong, "slug": "zzzz"}, proposal=proposal)
-    assert f'"ref": "{proposal}"' in nowhere.data["fix"]
-    assert done(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
+    unknown_section_answer = call_tool("edit_document", **{**edit, "slug": "zzzz"}, proposal=proposal)
+    assert f'"ref": "{proposal}"' in unknown_section_answer.data["fix"]
+    assert expect_success(call_tool("edit_document", **answer.data["example"]))["proposal"] == proposal
     assert repo.head() == before
 
 
@@ -121,32 +121,32 @@ def test_direct_write_to_protected_path_becomes_proposal(
     call_tool: CallTool, repo: Repo, is_batch: bool
 ) -> None:
     before = repo.head()
-    sent: dict[str, Any] = {"operations": [SPEC, SECTION]} if is_batch else SPEC
-    answer = call_tool("edit_document", **sent)
-    data = done(answer)
+    fields: dict[str, Any] = {"operations": [SPEC, SECTION]} if is_batch else SPEC
+    answer = call_tool("edit_document", **fields)
+    data = expect_success(answer)
     assert data["protected"] == ["specs/limits.md"]
     assert "main has not changed" in data["note"]
     assert repo.head() == before
     assert repo.git("rev-parse", data["branch"]).strip() == data["commit"]
-    changed = repo.git("diff", "--name-only", before, data["commit"]).split()
-    assert changed == (["api.md", "specs/limits.md"] if is_batch else ["specs/limits.md"])
-    assert followed(call_tool, answer).data["state"] == "open"
+    changed_paths = repo.git("diff", "--name-only", before, data["commit"]).split()
+    assert changed_paths == (["api.md", "specs/limits.md"] if is_batch else ["specs/limits.md"])
+    assert call_next_step(call_tool, answer).data["state"] == "open"
 
 
 def test_write_to_unprotected_path_is_committed_directly(call_tool: CallTool, repo: Repo) -> None:
-    data = done(call_tool("edit_document", **SECTION))
+    data = expect_success(call_tool("edit_document", **SECTION))
     assert "proposal" not in data
     assert data["commit"] == repo.head()
 
 
 def test_dry_run_reports_redirect_to_proposal(call_tool: CallTool, repo: Repo) -> None:
     before = repo.git("for-each-ref")
-    data = done(call_tool("edit_document", **SPEC, dry_run=True))
+    data = expect_success(call_tool("edit_document", **SPEC, dry_run=True))
     assert data["protected"] == ["specs/limits.md"]
     assert "becomes a proposal" in data["note"]
     assert "+Or less." in data["diff"]
     assert repo.git("for-each-ref") == before
-    assert "protected" not in done(call_tool("edit_document", **SECTION, dry_run=True))
+    assert "protected" not in expect_success(call_tool("edit_document", **SECTION, dry_run=True))
 
 
 def test_removal_move_and_rule_changes_are_protected(call_tool: CallTool, repo: Repo) -> None:
@@ -157,24 +157,24 @@ def test_removal_move_and_rule_changes_are_protected(call_tool: CallTool, repo: 
         ("edit_document", {"operation": "move_document", "file": "specs/limits.md", "new_path": "free.md"}),
         ("edit_document", {"operation": "move_document", "file": "api.md", "new_path": "specs/api.md"}),
     ):
-        assert done(call_tool(tool, **fields))["proposal"]
+        assert expect_success(call_tool(tool, **fields))["proposal"]
     assert repo.head() == before
 
 
 def test_retry_of_redirected_write_returns_merged_proposal(
     call_tool: CallTool, repo: Repo, workspace: Workspace
 ) -> None:
-    first = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
-    again = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
-    assert again["repeated"] is True
-    assert (again["proposal"], again["commit"]) == (first["proposal"], first["commit"])
+    first = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    retry = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    assert retry["repeated"] is True
+    assert (retry["proposal"], retry["commit"]) == (first["proposal"], first["commit"])
     assert len(call_tool("view_proposal").data["proposals"]) == 1
-    other = call_tool("edit_document", **{**SPEC, "content": "Other."}, idempotency_key="key")
-    assert other.data["code"] == "IDEMPOTENCY_KEY_REUSED"
-    approved(workspace, first["proposal"])
+    refusal = call_tool("edit_document", **{**SPEC, "content": "Other."}, idempotency_key="key")
+    assert refusal.data["code"] == "IDEMPOTENCY_KEY_REUSED"
+    approve_as_person(workspace, first["proposal"])
     repo.git("merge", "-q", "--no-edit", first["branch"])
-    late = done(call_tool("edit_document", **SPEC, idempotency_key="key"))
-    assert (late["proposal"], late["repeated"]) == (first["proposal"], True)
+    retry_after_merge = expect_success(call_tool("edit_document", **SPEC, idempotency_key="key"))
+    assert (retry_after_merge["proposal"], retry_after_merge["repeated"]) == (first["proposal"], True)
     assert repo.git("show", "HEAD:specs/limits.md").count("Or less.") == 1
 
 
@@ -183,22 +183,22 @@ def test_answer_without_proposal_tools_names_commands(repo: Repo) -> None:
     call_tool = make_client(Toolbox(workspace, SearchIndex(workspace), DEFAULT_TOOLSETS, False))
     answer = call_tool("edit_document", **SPEC)
     assert f"docyard proposals submit {answer.data['proposal']}" in answer.data["next_step"]
-    followed(call_tool, answer)
+    call_next_step(call_tool, answer)
 
 
 def test_write_to_proposal_reports_overlaps(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    other = opened(call_tool, "Other")
-    data = done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    other = create_proposal(call_tool, "Other")
+    data = expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other))
     assert data["overlaps"] == [{"proposal": proposal, "title": "Rate limits", "addresses": ["api.md#tasks"]}]
-    assert "overlaps" not in done(call_tool("tag_document", file="api.md", tags=["x"]))
+    assert "overlaps" not in expect_success(call_tool("tag_document", file="api.md", tags=["x"]))
 
 
 def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
     title = "How many calls a client may make in a second, and what becomes of those that are more"
     change = {"operation": "add_section", "file": "specs/limits.md", "title": title, "content": "Ten."}
-    proposal = done(call_tool("edit_document", **change))["proposal"]
-    data = done(call_tool("view_proposal", proposal=proposal))
+    proposal = expect_success(call_tool("edit_document", **change))["proposal"]
+    data = expect_success(call_tool("view_proposal", proposal=proposal))
     assert len(data["title"]) > 72
     assert "…" not in data["title"] + data["description"]

@@ -13,10 +13,10 @@ from tests.tools.conftest import CallTool, make_client, next_call
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
 
-MANY = 1_203
+SECTION_COUNT = 1_203
 FILES: dict[str, str | bytes] = {
     "api.md": "# API\n\nText.\n\n## Endpoints\n\n### Search\n\n### Add {#add}\n\n## Errors\n",
-    "many.md": "# Many\n\n" + "".join(f"## Part {number}\n\n" for number in range(MANY)),
+    "many.md": "# Many\n\n" + "".join(f"## Part {number}\n\n" for number in range(SECTION_COUNT)),
     "bare.md": "## First\n\nText.\n",
     "empty.md": "",
     "notes.txt": "Words.\n",
@@ -55,25 +55,25 @@ def test_sections_below_one_section_are_listed(call_tool: CallTool) -> None:
 
 
 def test_pages_list_all_sections(call_tool: CallTool) -> None:
-    found: list[str] = []
+    addresses: list[str] = []
     answer = call_tool("list_sections", file_path="many.md", limit=400)
     while True:
-        assert answer.data["count"] == MANY + 1
-        assert f"of {MANY + 1:,}" in answer.data["note"]
-        found += answer.data["sections"]
+        assert answer.data["count"] == SECTION_COUNT + 1
+        assert f"of {SECTION_COUNT + 1:,}" in answer.data["note"]
+        addresses += answer.data["sections"]
         tool, arguments = next_call(answer)
         if "cursor" not in answer.data:
             break
         assert tool == "list_sections"
         answer = call_tool(tool, **arguments)
-    assert found == ["_preamble", *(f"part-{number}" for number in range(MANY))]
+    assert addresses == ["_preamble", *(f"part-{number}" for number in range(SECTION_COUNT))]
     assert tool == "read_section"
 
 
 def test_cursor_of_another_list_is_refused(call_tool: CallTool, repo: Repo) -> None:
     cursor = call_tool("list_sections", file_path="many.md").data["cursor"]
-    other = call_tool("list_sections", file_path="api.md", cursor=cursor)
-    assert (other.data["code"], other.data["type"]) == ("INVALID_CURSOR", "error")
+    answer = call_tool("list_sections", file_path="api.md", cursor=cursor)
+    assert (answer.data["code"], answer.data["type"]) == ("INVALID_CURSOR", "error")
     repo.commit({"unrelated.md": "# New\n"})
     assert not call_tool("list_sections", file_path="many.md", cursor=cursor).is_error
     repo.commit({"many.md": "# Many\n"})
@@ -100,7 +100,7 @@ def test_error_has_contract_fields(call_tool: CallTool, fields: dict[str, object
     assert not call_tool("list_sections", **answer.data["example"]).is_error
 
 
-TRICKY = (
+TRICKY_TEXT = (
     "Before.\n\n# Title *one* {#top}\n\n```\n# fenced\n```\n\n    # indented\n\nSetext `x`\n---\n\n"
     "> ## quoted\n\n- ## in a list\n\n<!--\n## commented\n-->\n\n####### seven\n\n#no space\n\n"
     "## Closed ##\n\n\\## escaped\n\ntext\n# Interrupts\n\n***\n\n| a |\n|---|\n\n"
@@ -109,25 +109,25 @@ TRICKY = (
 
 
 def test_list_agrees_with_parser_on_every_heading(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({"tricky.md": TRICKY})
-    tokens = MarkdownIt("commonmark").enable("table").parse(TRICKY)
-    parsed = [
-        (int(opening.tag[1]), opening.map[0] + 1)
-        for opening in tokens
-        if opening.type == "heading_open" and opening.level == 0 and opening.map
+    repo.commit({"tricky.md": TRICKY_TEXT})
+    tokens = MarkdownIt("commonmark").enable("table").parse(TRICKY_TEXT)
+    parsed_headings = [
+        (int(token.tag[1]), token.map[0] + 1)
+        for token in tokens
+        if token.type == "heading_open" and token.level == 0 and token.map
     ]
-    listed = call_tool("list_sections", file_path="tricky.md").data["outline"]
+    outline = call_tool("list_sections", file_path="tricky.md").data["outline"]
     # The first heading, if it is an H1, is the title and belongs to the preamble.
-    assert (listed[0]["address"], listed[0]["title"]) == ("_preamble", "Title one")
-    assert [(item["level"], item["lines"][0]) for item in listed[1:]] == parsed[1:]
+    assert (outline[0]["address"], outline[0]["title"]) == ("_preamble", "Title one")
+    assert [(item["level"], item["lines"][0]) for item in outline[1:]] == parsed_headings[1:]
     titles = ["Setext x", "Closed", "Interrupts", "Two lines", "", "Deep"]
-    assert [item["title"] for item in listed[1:]] == titles
+    assert [item["title"] for item in outline[1:]] == titles
 
 
 def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> None:
-    wide = "# " + "title " * 5_000 + "\n\n## " + "far " * 5_000 + "\n\nText.\n\n"
-    wide += "".join(f"## {'long' * 200} {number}\n\n" for number in range(200))
-    repo.commit({"wide.md": wide})
+    text = "# " + "title " * 5_000 + "\n\n## " + "far " * 5_000 + "\n\nText.\n\n"
+    text += "".join(f"## {'long' * 200} {number}\n\n" for number in range(200))
+    repo.commit({"wide.md": text})
     answer = call_tool("list_sections", file_path="wide.md")
     assert len(str(answer.data)) < 200_000
     addresses = answer.data["sections"]
@@ -138,8 +138,8 @@ def test_answer_is_bounded_for_any_headings(call_tool: CallTool, repo: Repo) -> 
     assert len(addresses) == answer.data["count"] == 202
     # The number replaces an address that is far too long.
     assert addresses[:2] == ["_preamble", "1"]
-    found = call_tool("read_section", file_path="wide.md", section_heading="1").data
-    assert (found["section"], found["heading"][:7]) == ("1", "far far")
-    assert len(str(found)) < 2 * len("far " * 5_000)
+    section = call_tool("read_section", file_path="wide.md", section_heading="1").data
+    assert (section["section"], section["heading"][:7]) == ("1", "far far")
+    assert len(str(section)) < 2 * len("far " * 5_000)
     preamble = call_tool("smart_read", file_path="wide.md", mode="summary").data["_preamble"]
     assert len(preamble) < 1_000

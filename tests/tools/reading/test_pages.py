@@ -16,22 +16,22 @@ from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens
 from workspace.workspace import Workspace
 
-LIMIT = Limits().text_tokens
-NAMES = {tool.name for tool in all_tools()}
+MAX_TEXT_TOKENS = Limits().text_tokens
+TOOL_NAMES = {tool.name for tool in all_tools()}
 
 
 def test_lists_are_read_page_by_page(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({f"many/{number:02}.md": f"# Number {number}\n" for number in range(7)})
-    seen: list[str] = []
+    paths: list[str] = []
     cursor = None
     while True:
         page = call_tool("list_documents", path="many", limit=3, cursor=cursor)
-        seen += [item["path"] for item in page.data["documents"]]
+        paths += [item["path"] for item in page.data["documents"]]
         assert page.data["total"] == 7
         cursor = page.data["next_cursor"]
         if cursor is None:
             break
-    assert seen == [f"many/{number:02}.md" for number in range(7)]
+    assert paths == [f"many/{number:02}.md" for number in range(7)]
 
 
 def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: Repo) -> None:
@@ -43,13 +43,18 @@ def test_cursor_of_another_list_or_commit_is_refused(call_tool: CallTool, repo: 
 
 
 def test_lists_are_filtered(call_tool: CallTool) -> None:
-    def paths(**filters: object) -> list[str]:
+    def list_paths(**filters: object) -> list[str]:
         return [item["path"] for item in call_tool("list_documents", **filters).data["documents"]]
 
-    assert paths() == ["api.md", "notes/plain.md"]
-    assert paths(type="api_spec") == paths(has_open_tasks=True) == paths(path="api.md") == ["api.md"]
-    assert paths(has_open_tasks="false") == paths(path="notes/") == ["notes/plain.md"]
-    assert paths(tag="none") == []
+    assert list_paths() == ["api.md", "notes/plain.md"]
+    assert (
+        list_paths(type="api_spec")
+        == list_paths(has_open_tasks=True)
+        == list_paths(path="api.md")
+        == ["api.md"]
+    )
+    assert list_paths(has_open_tasks="false") == list_paths(path="notes/") == ["notes/plain.md"]
+    assert list_paths(tag="none") == []
 
 
 def test_outline_section_and_task_are_viewed(call_tool: CallTool) -> None:
@@ -87,16 +92,16 @@ def test_long_section_is_read_in_parts(call_tool: CallTool, repo: Repo) -> None:
     while offset is not None:
         data = call_tool("view_document", file="long.md", slug="body", offset=offset).data
         parts.append(data["content"])
-        assert count_tokens(data["content"]) <= LIMIT
+        assert count_tokens(data["content"]) <= MAX_TEXT_TOKENS
         offset = data.get("offset")
     assert "".join(parts) == f"## Body\n\n{body}"
-    fetched = call_tool("get_doc", chunk_id="long.md#body")
-    assert fetched.text is not None
-    assert count_tokens(fetched.text) <= LIMIT
-    assert fetched.data["truncated"] is True
-    call = re.search(r"get_doc (\{.*\})", fetched.data["next_step"])
-    assert call
-    assert not call_tool("get_doc", **json.loads(call[1])).is_error
+    chunk = call_tool("get_doc", chunk_id="long.md#body")
+    assert chunk.text is not None
+    assert count_tokens(chunk.text) <= MAX_TEXT_TOKENS
+    assert chunk.data["truncated"] is True
+    match = re.search(r"get_doc (\{.*\})", chunk.data["next_step"])
+    assert match
+    assert not call_tool("get_doc", **json.loads(match[1])).is_error
 
 
 @loop_over(
@@ -122,7 +127,7 @@ def test_text_is_cut_between_blocks() -> None:
 
 
 def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> None:
-    starts = [
+    first_calls = [
         ("list_documents", {}),
         ("view_document", {"file": "api.md"}),
         ("view_document", {"file": "api.md", "slug": "tasks"}),
@@ -136,20 +141,20 @@ def test_every_call_in_next_step_succeeds(call_tool: CallTool, repo: Repo) -> No
         ("tag_document", {"file": "api.md", "tags": ["x"]}),
         ("complete_task", {"file": "api.md", "slug": "tasks[1]"}),
     ]
-    for tool, arguments in starts:
+    for tool, arguments in first_calls:
         answer = call_tool(tool, **arguments)
         for _ in range(4):
             assert not answer.is_error, answer.data
-            found = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
-            if not found or found[1] not in NAMES or "…" in found[2]:
+            match = re.search(r"(\w+) (\{.*?\})(?:[ ,;:]|$)", answer.data["next_step"])
+            if not match or match[1] not in TOOL_NAMES or "…" in match[2]:
                 break
-            answer = call_tool(found[1], **json.loads(found[2]))
+            answer = call_tool(match[1], **json.loads(match[2]))
 
 
 def test_next_step_names_offered_tools_only(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
-    box = Toolbox(workspace, SearchIndex(workspace), None, True)
-    offered = {tool["name"] for tool in box.definitions()}
+    toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
+    offered = {tool["name"] for tool in toolbox.definitions()}
     for tool, arguments in (
         ("list_documents", {}),
         ("view_document", {"file": "api.md"}),
@@ -160,24 +165,24 @@ def test_next_step_names_offered_tools_only(repo: Repo) -> None:
         ("search_docs", {"query": "things"}),
         ("get_doc", {"chunk_id": "api.md", "context": 5}),
     ):
-        step = box.call(tool, arguments, client="tester").data["next_step"]
-        assert not {name for name in NAMES - offered if re.search(rf"\b{name}\b", step)}, step
+        step = toolbox.call(tool, arguments, client="tester").data["next_step"]
+        assert not {name for name in TOOL_NAMES - offered if re.search(rf"\b{name}\b", step)}, step
 
 
 def test_section_is_read_with_its_subsections(call_tool: CallTool) -> None:
-    own = call_tool("view_document", file="api.md", slug="endpoints").data
-    whole = call_tool("view_document", file="api.md", slug="endpoints", include_subsections=True).data
-    below = call_tool("view_document", file="api.md", slug="endpoints/search").data
-    assert whole["content"] == own["content"] + below["content"]
-    assert whole["lines"] == [own["lines"][0], below["lines"][1]]
+    section = call_tool("view_document", file="api.md", slug="endpoints").data
+    full_section = call_tool("view_document", file="api.md", slug="endpoints", include_subsections=True).data
+    subsection = call_tool("view_document", file="api.md", slug="endpoints/search").data
+    assert full_section["content"] == section["content"] + subsection["content"]
+    assert full_section["lines"] == [section["lines"][0], subsection["lines"][1]]
     document = call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True).data
-    assert whole["content"] in document["content"]
+    assert full_section["content"] in document["content"]
 
 
 def test_title_that_differs_from_address_is_shown(call_tool: CallTool) -> None:
     assert "titles" not in call_tool("view_document", file="api.md").data
-    renamed = call_tool("edit_document", file="api.md", slug="endpoints/search", new_title="Find").data
-    assert renamed["hints"] == ["the address stays 'endpoints/search', so no link breaks"]
+    result = call_tool("edit_document", file="api.md", slug="endpoints/search", new_title="Find").data
+    assert result["hints"] == ["the address stays 'endpoints/search', so no link breaks"]
     assert call_tool("view_document", file="api.md").data["titles"] == {"endpoints/search": "Find"}
 
 

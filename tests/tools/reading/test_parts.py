@@ -1,4 +1,4 @@
-"""Parts of long texts: one after another they are the whole, and each ends where a reader would pause."""
+"""Parts of long texts: joined, they are the whole text; a part ends at the start of a section if possible."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ LINES = st.lists(
 )
 
 
-def text_of(source: str) -> TextFile:
+def make_text(source: str) -> TextFile:
     return TextFile("a.md", "0" * 40, source.encode(), TextKind.MARKDOWN)
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(20, 200))
 def test_parts_join_to_whole_text(lines: list[str], ending: str, limit: int) -> None:
-    text = text_of("".join(line + ending for line in lines))
+    text = make_text("".join(line + ending for line in lines))
     outline = read_outline(text)
     parts: list[str] = []
-    shown: list[OutlineEntry] = []
+    complete_entries: list[OutlineEntry] = []
     offset = 0
     while True:
         part = cut_part(text, outline.entries, 0, len(text.data), offset, tokens=limit)
         assert count_tokens(part.text) <= limit
         parts.append(part.text)
-        shown += part.complete_sections
+        complete_entries += part.complete_sections
         stop = offset + len(part.text)
-        behind = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= stop]
-        assert list(part.later_sections) == behind
+        later_entries = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= stop]
+        assert list(part.later_sections) == later_entries
         if part.next_offset is None:
             break
         assert part.next_offset == offset + len(part.text) > offset
         offset = part.next_offset
     whole = text.text()
     assert "".join(parts) == whole
-    assert len(set(shown)) == len(shown)
+    assert len(set(complete_entries)) == len(complete_entries)
     cuts = [len("".join(parts[:number])) for number in range(len(parts) + 1)]
     for entry in outline.entries:
         begin = len(text.text(0, entry.start))
         end = len(text.text(0, entry.end))
-        inside = any(one <= begin and end <= other for one, other in pairwise(cuts))
-        assert (entry in shown) == inside
+        is_complete = any(start <= begin and end <= stop for start, stop in pairwise(cuts))
+        assert (entry in complete_entries) == is_complete
 
 
 def test_text_is_cut_at_section_start() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     tokens = count_tokens(source) * 3 // 4
-    text = text_of(source)
+    text = make_text(source)
     part = cut_part(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.next_offset == source.index("## B")
     assert [entry.title for entry in part.complete_sections] == ["A"]
@@ -69,8 +69,8 @@ def test_text_is_cut_at_section_start() -> None:
 def test_lines_are_counted_with_all_line_ends(lines: list[str], ending: str, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(lines)))
     last = data.draw(st.integers(first, len(lines)))
-    before = "".join(line + ending for line in lines[:first])
-    shown = "".join(line + ending for line in lines[first:last])
-    start, end = number_shown_lines(1, before, shown)
+    earlier_text = "".join(line + ending for line in lines[:first])
+    shown_text = "".join(line + ending for line in lines[first:last])
+    start, end = number_shown_lines(1, earlier_text, shown_text)
     assert start == first + 1
     assert end == max(last, first + 1)

@@ -45,20 +45,20 @@ def call_tool(repo: Repo) -> CallTool:
     return make_client(Toolbox(workspace, SearchIndex(workspace), ["documents", "search", "reading"], False))
 
 
-def read(call_tool: CallTool, section: str, file: str = "paper.md", **fields: object) -> Answer:
+def read_section(call_tool: CallTool, section: str, file: str = "paper.md", **fields: object) -> Answer:
     return call_tool("read_section", file_path=file, section_heading=section, **fields)
 
 
 @loop_over("file", [name for name in FILES if name != "logo.png"])
 def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None:
-    listed = call_tool("list_sections", file_path=file).data
+    listing = call_tool("list_sections", file_path=file).data
     content = FILES[file]
     data = content.encode() if isinstance(content, str) else content
     text = data.decode("utf-8", "replace")
     lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
-    assert listed["sections"]
-    for entry in listed["outline"]:
-        answer = read(call_tool, entry["address"], file).data
+    assert listing["sections"]
+    for entry in listing["outline"]:
+        answer = read_section(call_tool, entry["address"], file).data
         first, last = answer["start_line"], answer["end_line"]
         assert answer["content"].removeprefix("\ufeff") == "".join(lines[first - 1 : last]).removeprefix(
             "\ufeff"
@@ -69,7 +69,7 @@ def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None
 
 
 @loop_over(
-    ("wanted", "section"),
+    ("heading", "section"),
     [
         ("2-methods", "2-methods"),
         ("paper.md#2-methods", "2-methods"),
@@ -83,44 +83,44 @@ def test_every_section_equals_its_source(call_tool: CallTool, file: str) -> None
         ("TWICE", "twice"),
     ],
 )
-def test_section_is_found_by_every_name(call_tool: CallTool, wanted: str, section: str) -> None:
-    answer = read(call_tool, wanted)
+def test_section_is_found_by_every_name(call_tool: CallTool, heading: str, section: str) -> None:
+    answer = read_section(call_tool, heading)
     assert answer.data["section"] == section, answer.data
     assert answer.data["type"] == "section"
 
 
-def test_section_includes_subsections_and_preamble_none(call_tool: CallTool) -> None:
-    methods = read(call_tool, "2-methods").data
+def test_section_includes_subsections_but_preamble_does_not(call_tool: CallTool) -> None:
+    methods = read_section(call_tool, "2-methods").data
     assert methods["content"].startswith("## 2. Methods\n\nHow.\r\n\r\n### 2.1")
     assert methods["content"].endswith("数字。\n\n")
     assert (methods["heading"], methods["heading_level"], methods["number"]) == ("2. Methods", 2, "2")
-    preamble = read(call_tool, "_preamble").data
+    preamble = read_section(call_tool, "_preamble").data
     assert preamble["content"].strip() == "# Paper\n\nAbstract."
     assert preamble["heading_level"] == 1
 
 
 def test_ambiguous_heading_returns_candidates_with_lines(call_tool: CallTool) -> None:
-    answer = read(call_tool, "Notes")
+    answer = read_section(call_tool, "Notes")
     assert answer.is_error
     assert answer.data["code"] in ("AMBIGUOUS_SECTION", "AMBIGUOUS_ADDRESS")
     assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", "Notes")
     assert {item["slug"] for item in answer.data["candidates"]} == {"notes", "2-methods-again/notes"}
     assert all(item["line"] for item in answer.data["candidates"])
-    assert not read(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
+    assert not read_section(call_tool, **{"section": answer.data["example"]["section_heading"]}).is_error
 
 
-@loop_over("wanted", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
-def test_unknown_section_returns_existing_sections(call_tool: CallTool, wanted: str) -> None:
-    answer = read(call_tool, wanted)
+@loop_over("heading", ["Metods", "résultats", "nothing like it", "2.7", "9", "tasks[0]", ""])
+def test_unknown_section_returns_existing_sections(call_tool: CallTool, heading: str) -> None:
+    answer = read_section(call_tool, heading)
     assert answer.is_error
-    assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", wanted)
+    assert (answer.data["type"], answer.data["content"], answer.data["section"]) == ("error", "", heading)
     assert isinstance(answer.data["error"], str)
     assert not call_tool("read_section", **answer.data["example"]).is_error, answer.data
 
 
 @loop_over("file", ["papr.md", "logo.png", "none/at/all.md", "", "../x.md", "/etc/hosts"])
 def test_unreadable_file_returns_working_example(call_tool: CallTool, file: str) -> None:
-    answer = read(call_tool, "results", file)
+    answer = read_section(call_tool, "results", file)
     assert answer.is_error
     assert answer.data["type"] == "error"
     assert "/etc" not in json.dumps(answer.data)
@@ -128,47 +128,47 @@ def test_unreadable_file_returns_working_example(call_tool: CallTool, file: str)
 
 
 def test_absolute_paths_and_paths_with_number_sign_are_read(call_tool: CallTool, repo: Repo) -> None:
-    assert read(call_tool, "results", str(repo.path / "paper.md")).data["path"] == "paper.md"
-    assert read(call_tool, "results", f"{repo.path}/paper.md#results").data["section"] == "results"
-    assert read(call_tool, "setup", "c#.md").data["section"] == "setup"
-    assert read(call_tool, "setup", "./c#.md#setup").data["section"] == "setup"
-    repo.commit({"c": "A file whose name another begins with.\n"})
-    twice = read(call_tool, "twice", "c#.md#setup").data
-    assert (twice["code"], twice["example"]["file_path"]) == ("INVALID_ARGUMENTS", "c#.md")
+    assert read_section(call_tool, "results", str(repo.path / "paper.md")).data["path"] == "paper.md"
+    assert read_section(call_tool, "results", f"{repo.path}/paper.md#results").data["section"] == "results"
+    assert read_section(call_tool, "setup", "c#.md").data["section"] == "setup"
+    assert read_section(call_tool, "setup", "./c#.md#setup").data["section"] == "setup"
+    repo.commit({"c": "A file whose name is the start of another name.\n"})
+    answer = read_section(call_tool, "twice", "c#.md#setup").data
+    assert (answer["code"], answer["example"]["file_path"]) == ("INVALID_ARGUMENTS", "c#.md")
 
 
 def test_section_at_ref_is_of_that_commit(call_tool: CallTool, repo: Repo) -> None:
-    old = repo.head()
+    old_commit = repo.head()
     repo.commit({"paper.md": PAPER.replace("Numbers.", "Other numbers.")})
-    answer = read(call_tool, "2.1", ref=old[:10])
-    assert (answer.data["commit"], answer.data["ref"]) == (old, old[:10])
+    answer = read_section(call_tool, "2.1", ref=old_commit[:10])
+    assert (answer.data["commit"], answer.data["ref"]) == (old_commit, old_commit[:10])
     assert "Numbers." in answer.data["content"]
     tool, arguments = next_call(answer)
-    assert arguments["ref"] == old[:10]
-    assert call_tool(tool, **arguments).data["commit"] == old
-    assert "Other" in read(call_tool, "2.1").data["content"]
-    bad = read(call_tool, "2.1", ref="never")
-    assert (bad.data["code"], bad.data["type"]) == ("REF_NOT_FOUND", "error")
-    assert not call_tool("read_section", **bad.data["example"]).is_error
+    assert arguments["ref"] == old_commit[:10]
+    assert call_tool(tool, **arguments).data["commit"] == old_commit
+    assert "Other" in read_section(call_tool, "2.1").data["content"]
+    error_answer = read_section(call_tool, "2.1", ref="never")
+    assert (error_answer.data["code"], error_answer.data["type"]) == ("REF_NOT_FOUND", "error")
+    assert not call_tool("read_section", **error_answer.data["example"]).is_error
 
 
 def test_moved_section_is_read_at_new_address(call_tool: CallTool, repo: Repo) -> None:
-    moved = repo.commit({"paper.md": PAPER.replace("## Results", "## Findings")})
-    answer = read(call_tool, "results")
+    moving_commit = repo.commit({"paper.md": PAPER.replace("## Results", "## Findings")})
+    answer = read_section(call_tool, "results")
     assert answer.data["section"] == "findings"
-    assert answer.data["moved_to"] == {"file": "paper.md", "slug": "findings", "commit": moved}
+    assert answer.data["moved_to"] == {"file": "paper.md", "slug": "findings", "commit": moving_commit}
     assert answer.data["next_step"].startswith("Use 'paper.md#findings' from now on")
     repo.git("mv", "paper.md", "article.md")
     repo.commit({})
-    answer = read(call_tool, "2-methods/21-data")
+    answer = read_section(call_tool, "2-methods/21-data")
     assert answer.data["path"] == "article.md"
     assert answer.data["moved_to"]["file"] == "article.md"
     assert call_tool("list_sections", file_path="paper.md").data["moved_to"]["slug"] is None
 
 
 def test_long_section_is_cut_between_subsections(call_tool: CallTool, repo: Repo) -> None:
-    below = "".join(f"### Part {n}\n\n" + f"Wörter {n}. " * 700 + "\n\n" for n in range(40))
-    repo.commit({"long.md": f"# Long\n\n## All\n\n{below}## Next\n"})
+    subsections = "".join(f"### Part {n}\n\n" + f"Wörter {n}. " * 700 + "\n\n" for n in range(40))
+    repo.commit({"long.md": f"# Long\n\n## All\n\n{subsections}## Next\n"})
     parts: list[str] = []
     arguments: dict[str, object] = {"file_path": "long.md", "section_heading": "all"}
     while True:
@@ -183,18 +183,18 @@ def test_long_section_is_cut_between_subsections(call_tool: CallTool, repo: Repo
         if "truncated" not in data:
             break
         assert arguments["offset"] == data["offset"] == sum(map(len, parts))
-    assert "".join(parts) == f"## All\n\n{below}"
+    assert "".join(parts) == f"## All\n\n{subsections}"
     assert data["end_line"] == data["lines"][1]
     assert (tool, arguments["section_heading"]) == ("read_section", "next")
 
 
 def test_offset_after_end_returns_error(call_tool: CallTool) -> None:
-    assert read(call_tool, "2.1", offset=5).data["content"] == ".1 Data\n\nNumbers.\n\n"
-    assert read(call_tool, "2.1", offset=1_000).data["code"] == "INVALID_ARGUMENTS"
+    assert read_section(call_tool, "2.1", offset=5).data["content"] == ".1 Data\n\nNumbers.\n\n"
+    assert read_section(call_tool, "2.1", offset=1_000).data["code"] == "INVALID_ARGUMENTS"
 
 
 def test_only_read_sections_may_be_overwritten(call_tool: CallTool, repo: Repo) -> None:
-    read(call_tool, "2.1")
+    read_section(call_tool, "2.1")
 
     def write(slug: str) -> Answer:
         return call_tool(

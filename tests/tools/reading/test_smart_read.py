@@ -1,4 +1,4 @@
-"""smart_read: short texts in full, long ones as summaries, and every field true."""
+"""smart_read: short texts in full, long texts as summaries, and correct fields."""
 
 from __future__ import annotations
 
@@ -51,34 +51,34 @@ def toolbox(repo: Repo) -> Toolbox:
 
 
 @pytest.fixture
-def read(toolbox: Toolbox) -> CallTool:
+def smart_read(toolbox: Toolbox) -> CallTool:
     call_tool = make_client(toolbox)
 
-    def called(file_path: str, /, **fields: object) -> Answer:
+    def call_smart_read(file_path: str, /, **fields: object) -> Answer:
         return call_tool("smart_read", file_path=file_path, **fields)
 
-    return called
+    return call_smart_read
 
 
-def follow(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
-    """Return the answer to the call that a next step names."""
+def call_next_step(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
+    """Make the call that a next step names, and return its answer."""
     name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
     arguments = data["next_step"].partition(name)[2]
     return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")
 
 
-def test_short_text_is_returned_in_full(read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
-    data = read("short.md").data
+def test_short_text_is_returned_in_full(smart_read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
+    data = smart_read("short.md").data
     assert data["content"] == SHORT
     assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT))
     assert data["tokenizer"] == get_tokenizer()
     assert len(data["commit"]) == 40
     assert "truncated" not in data
-    assert not follow(toolbox, data).is_error
+    assert not call_next_step(toolbox, data).is_error
 
 
-def test_long_text_is_summarized(read: CallTool, toolbox: Toolbox) -> None:
-    answer = read("guides/long.md")
+def test_long_text_is_summarized(smart_read: CallTool, toolbox: Toolbox) -> None:
+    answer = smart_read("guides/long.md")
     data = answer.data
     assert not answer.is_error
     assert (data["type"], data["style"]) == ("summary", "structured")
@@ -97,57 +97,57 @@ def test_long_text_is_summarized(read: CallTool, toolbox: Toolbox) -> None:
         assert isinstance(included, int)
         assert included + data["coverage"]["excluded"][kind] >= 0
     assert data["coverage"]["included"]["requirements"] + data["coverage"]["excluded"]["requirements"] == 90
-    assert follow(toolbox, data).data["type"] == "section"
+    assert call_next_step(toolbox, data).data["type"] == "section"
 
 
-def test_read_section_accepts_every_listed_header(read: CallTool, toolbox: Toolbox) -> None:
-    for address in read("guides/long.md").data["sections"]["headers"][::10]:
-        found = toolbox.call(
+def test_read_section_accepts_every_listed_header(smart_read: CallTool, toolbox: Toolbox) -> None:
+    for address in smart_read("guides/long.md").data["sections"]["headers"][::10]:
+        answer = toolbox.call(
             "read_section", {"file_path": "guides/long.md", "section_heading": address}, client="x"
         )
-        assert found.data["section"] == address
+        assert answer.data["section"] == address
 
 
-def test_threshold_selects_full_text_or_summary(read: CallTool) -> None:
+def test_threshold_selects_full_text_or_summary(smart_read: CallTool) -> None:
     tokens = count_tokens(SHORT)
-    assert read("short.md", threshold=tokens).data["type"] == "summary"
-    assert read("short.md", threshold=tokens + 1).data["type"] == "full"
-    assert read("short.md", threshold=str(tokens)).data["type"] == "summary"
+    assert smart_read("short.md", threshold=tokens).data["type"] == "summary"
+    assert smart_read("short.md", threshold=tokens + 1).data["type"] == "full"
+    assert smart_read("short.md", threshold=str(tokens)).data["type"] == "summary"
 
 
 @pytest.mark.parametrize("mode", ["summary", "full"])
-def test_mode_overrides_threshold(read: CallTool, mode: str) -> None:
-    assert read("short.md", mode=mode).data["type"] == mode
-    assert read("guides/long.md", mode=mode).data["type"] == mode
+def test_mode_overrides_threshold(smart_read: CallTool, mode: str) -> None:
+    assert smart_read("short.md", mode=mode).data["type"] == mode
+    assert smart_read("guides/long.md", mode=mode).data["type"] == mode
 
 
 @pytest.mark.parametrize("style", ["structured", "outline", "lead"])
-def test_styles_respect_the_budget(read: CallTool, style: str) -> None:
-    data = read("guides/long.md", summary_style=style, budget=1500).data
+def test_styles_respect_the_budget(smart_read: CallTool, style: str) -> None:
+    data = smart_read("guides/long.md", summary_style=style, budget=1500).data
     assert data["style"] == style
     assert data["budget"] == 1500
     assert data["summary_tokens"] <= 1500
     assert data["sections"]["note"].startswith("Every section is named")
 
 
-def test_budget_too_small_for_names_is_reported(read: CallTool) -> None:
-    data = read("guides/long.md", mode="summary", budget=100).data
-    named = len(data["sections"]["headers"])
-    assert 0 < named < data["sections"]["count"]
-    assert data["sections"]["note"].startswith(f"'content' names {named} of 91 sections")
+def test_budget_too_small_for_names_is_reported(smart_read: CallTool) -> None:
+    data = smart_read("guides/long.md", mode="summary", budget=100).data
+    named_count = len(data["sections"]["headers"])
+    assert 0 < named_count < data["sections"]["count"]
+    assert data["sections"]["note"].startswith(f"'content' names {named_count} of 91 sections")
 
 
-def test_next_step_reads_rest_of_very_long_text(read: CallTool, toolbox: Toolbox) -> None:
-    answer = read("huge.md", mode="full")
+def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, toolbox: Toolbox) -> None:
+    answer = smart_read("huge.md", mode="full")
     pieces = []
     while answer.data.get("truncated"):
         assert count_tokens(answer.data["content"]) <= Limits().text_tokens
         assert answer.data["original_tokens"] == count_tokens(HUGE)
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
         pieces.append(answer.data["content"])
-        answer = follow(toolbox, answer.data)
+        answer = call_next_step(toolbox, answer.data)
     assert "".join([*pieces, answer.data["content"]]) == HUGE
-    assert pieces[0].count("## Part") == 4  # it ends before a section
+    assert pieces[0].count("## Part") == 4  # the first piece ends before a section
 
 
 @loop_over(
@@ -169,51 +169,51 @@ def test_next_step_reads_rest_of_very_long_text(read: CallTool, toolbox: Toolbox
     ],
 )
 def test_errors_have_contract_fields_and_working_example(
-    read: CallTool, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
+    smart_read: CallTool, toolbox: Toolbox, path: str, fields: dict[str, object], code: str
 ) -> None:
-    answer = read(path, **fields)
+    answer = smart_read(path, **fields)
     assert answer.is_error
     assert (answer.data["code"], answer.data["type"]) == (code, "error")
     assert isinstance(answer.data["error"], str)
     assert not toolbox.call("smart_read", answer.data["example"], client="x").is_error
 
 
-def test_unknown_style_lists_known_styles(read: CallTool) -> None:
-    assert read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
+def test_unknown_style_lists_known_styles(smart_read: CallTool) -> None:
+    assert smart_read("short.md", summary_style="poem").data["styles"] == ["structured", "outline", "lead"]
 
 
-def test_text_without_sections_is_one_section(read: CallTool, toolbox: Toolbox) -> None:
-    data = read("bare.txt").data
+def test_text_without_sections_is_one_section(smart_read: CallTool, toolbox: Toolbox) -> None:
+    data = smart_read("bare.txt").data
     assert data["sections"]["headers"] == ["_preamble"]
     assert data["summary_tokens"] <= data["budget"]
-    assert follow(toolbox, data).data["type"] == "full"
+    assert call_next_step(toolbox, data).data["type"] == "full"
 
 
 @pytest.mark.parametrize("mode", ["auto", "summary", "full"])
-def test_empty_file_is_read(read: CallTool, mode: str) -> None:
-    answer = read("empty.md", mode=mode)
+def test_empty_file_is_read(smart_read: CallTool, mode: str) -> None:
+    answer = smart_read("empty.md", mode=mode)
     assert not answer.is_error
     assert answer.data["next_step"]
 
 
-def test_source_code_is_summarized(read: CallTool) -> None:
-    data = read("code.py", mode="summary").data
+def test_source_code_is_summarized(smart_read: CallTool) -> None:
+    data = smart_read("code.py", mode="summary").data
     assert "- Runs things.\n" in data["content"]
     assert "is source code of" in data["_preamble"]
 
 
-def test_next_step_reads_at_same_ref(read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
-    before = read("short.md").data["commit"]
+def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
+    first_commit = smart_read("short.md").data["commit"]
     repo.commit({"short.md": "# Short\n\nOther words.\n"})
-    data = read("short.md", ref=before).data
-    assert (data["content"], data["commit"], data["ref"]) == (SHORT, before, before)
-    assert follow(toolbox, data).data["commit"] == before
+    data = smart_read("short.md", ref=first_commit).data
+    assert (data["content"], data["commit"], data["ref"]) == (SHORT, first_commit, first_commit)
+    assert call_next_step(toolbox, data).data["commit"] == first_commit
 
 
-def test_moved_file_is_read_at_new_path(read: CallTool, repo: Repo) -> None:
+def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> None:
     repo.git("mv", "short.md", "limits.md")
     repo.git("commit", "--quiet", "--message", "Rename")
-    data = read("short.md").data
+    data = smart_read("short.md").data
     assert data["content"] == SHORT
     assert data["path"] == "limits.md"
     assert data["moved_to"]["file"] == "limits.md"
@@ -228,5 +228,10 @@ def test_text_shown_in_full_counts_as_read(repo: Repo) -> None:
     edit = {"operation": "update_content", "file": "short.md", "slug": "limits", "content": "None."}
     assert not call_tool("edit_document", **edit).is_error
     call_tool("smart_read", file_path="guides/long.md")
-    unseen = {"operation": "update_content", "file": "guides/long.md", "slug": "part-3", "content": "None."}
-    assert call_tool("edit_document", **unseen).is_error
+    unread_edit = {
+        "operation": "update_content",
+        "file": "guides/long.md",
+        "slug": "part-3",
+        "content": "None.",
+    }
+    assert call_tool("edit_document", **unread_edit).is_error

@@ -27,15 +27,15 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", FILES)
 
 
-def links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:
+def view_links(call_tool: CallTool, **arguments: Any) -> dict[str, Any]:
     answer = call_tool("view_document", **arguments)
     assert not answer.is_error, answer.data
-    found: dict[str, Any] = answer.data["links"]
-    return found
+    links_field: dict[str, Any] = answer.data["links"]
+    return links_field
 
 
 def test_document_has_links_and_backlinks(call_tool: CallTool) -> None:
-    assert links(call_tool, file="api.md") == {
+    assert view_links(call_tool, file="api.md") == {
         "outgoing": [
             {"to": "guides/setup.md#install", "line": 3, "kind": "inline"},
             {"to": "guides/setup.md", "line": 7, "kind": "inline"},
@@ -56,17 +56,20 @@ def test_document_has_links_and_backlinks(call_tool: CallTool) -> None:
     }
 
 
-def test_section_has_own_links_or_those_below(call_tool: CallTool) -> None:
-    alone = links(call_tool, file="api.md", slug="limits")
-    assert [item["line"] for item in alone["outgoing"]] == [7, 7, 7]
-    assert [item["from"] for item in alone["backlinks"]] == ["api.md#limits/daily", "guides/setup.md#install"]
-    whole = links(call_tool, file="api.md", slug="limits", include_subsections=True)
-    assert (whole["outgoing_total"], whole["backlinks_total"]) == (6, 3)
+def test_section_has_own_links_or_also_links_of_subsections(call_tool: CallTool) -> None:
+    own_links = view_links(call_tool, file="api.md", slug="limits")
+    assert [item["line"] for item in own_links["outgoing"]] == [7, 7, 7]
+    assert [item["from"] for item in own_links["backlinks"]] == [
+        "api.md#limits/daily",
+        "guides/setup.md#install",
+    ]
+    all_links = view_links(call_tool, file="api.md", slug="limits", include_subsections=True)
+    assert (all_links["outgoing_total"], all_links["backlinks_total"]) == (6, 3)
 
 
 def test_links_to_document_count_for_preamble(call_tool: CallTool) -> None:
     assert [
-        item["from"] for item in links(call_tool, file="guides/setup.md", slug="_preamble")["backlinks"]
+        item["from"] for item in view_links(call_tool, file="guides/setup.md", slug="_preamble")["backlinks"]
     ] == ["api.md#limits"]
 
 
@@ -85,7 +88,7 @@ def test_link_just_written_is_listed(call_tool: CallTool) -> None:
         slug="_preamble",
         content="[a](alone.md)",
     )
-    assert links(call_tool, file="alone.md") == {
+    assert view_links(call_tool, file="alone.md") == {
         "backlinks": [{"from": "other.md#_preamble", "line": 5}],
         "backlinks_total": 1,
     }

@@ -12,7 +12,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API
-from tests.tools.resources.test_list import context_of
+from tests.tools.resources.test_list import open_context
 from tools.registry import Toolbox
 from tools.resources.contents import read_resource, write_uri
 from workspace.config.config import Limits
@@ -41,14 +41,14 @@ def test_section_resource_includes_subsections(toolbox: Toolbox) -> None:
 
 
 def test_resource_at_ref_has_text_of_that_commit(toolbox: Toolbox, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"api.md": "# Other\n"})
     context = toolbox.context()
     assert read_resource(context, "doc:///api.md").text == "# Other\n"
-    for ref in (first, first[:10], "main~1"):
+    for ref in (first_commit, first_commit[:10], "main~1"):
         source = read_resource(context, write_uri("api.md", "endpoints/search", ref))
         assert source.text == "### Search\n\nFinds things.\n\n"
-        assert source.location.snapshot.commit == first
+        assert source.location.snapshot.commit == first_commit
 
 
 def test_moved_resource_is_read_at_new_address(toolbox: Toolbox, repo: Repo) -> None:
@@ -136,7 +136,7 @@ def test_random_uris_never_raise_unexpected_errors(toolbox: Toolbox, rest: str) 
     ids=["one line", "lines", "blocks", "no break", "sections"],
 )
 def test_too_long_resource_is_cut(tmp_path: Path, text: str, end: str | None) -> None:
-    context = context_of(normal(tmp_path / "docs", {"long.md": text}))
+    context = open_context(normal(tmp_path / "docs", {"long.md": text}))
     source = read_resource(context, "doc:///long.md")
     assert source.is_cut
     assert text.startswith(source.text)

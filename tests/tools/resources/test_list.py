@@ -16,17 +16,17 @@ from tools.resources.list import PAGE_SIZE, list_resources
 from tools.tool import Context
 from workspace.workspace import Workspace
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
 
 
-def context_of(repo: Repo) -> Context:
+def open_context(repo: Repo) -> Context:
     workspace = Workspace.open(repo.path, durable=False)
     return Toolbox(workspace, SearchIndex(workspace), None, False).context()
 
 
 def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
     page = list_resources(toolbox.context(), None)
-    assert [tuple(found) for found in page.resources] == [
+    assert [tuple(resource) for resource in page.resources] == [
         ("doc:///api.md", "api.md", "API", len(API)),
         ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
     ]
@@ -35,23 +35,25 @@ def test_resource_list_has_title_and_size(toolbox: Toolbox) -> None:
 
 def test_pages_contain_each_document_once(tmp_path: Path) -> None:
     names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
-    context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
-    found: list[str] = []
+    context = open_context(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
+    paths: list[str] = []
     sizes: list[int] = []
     cursor = None
     while True:
         page = list_resources(context, cursor)
-        found += [resource.path for resource in page.resources]
+        paths += [resource.path for resource in page.resources]
         sizes.append(len(page.resources))
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert found == sorted(names)
+    assert paths == sorted(names)
     assert sizes == [PAGE_SIZE, PAGE_SIZE, 1]
 
 
 def test_full_last_page_has_no_cursor(tmp_path: Path) -> None:
-    context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)}))
+    context = open_context(
+        normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
+    )
     page = list_resources(context, None)
     assert len(page.resources) == PAGE_SIZE
     assert page.next_cursor is None
@@ -65,20 +67,22 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
         "x#y.md": "# X\n",
         "empty.md": "",
         "latin.md": b"# Caf\xe9\n",
-        "pointer.md": POINTER,
+        "pointer.md": LFS_POINTER,
         "large.md": "# Large\n\n" + "word " * 30_000,
     }
     repo = normal(tmp_path / "docs", files)
     (repo.path / "link.md").symlink_to("plain.md")
     repo.git("add", "-A")
     repo.git("commit", "-q", "-m", "A link")
-    context = context_of(repo)
+    context = open_context(repo)
     page = list_resources(context, None)
-    for found in page.resources:
-        source = read_resource(context, found.uri)
-        assert source.location.document.path == found.path
-        assert source.is_cut == (found.path == "large.md")
-    assert [found.path for found in page.resources] == sorted(name for name in files if name != "pointer.md")
+    for resource in page.resources:
+        source = read_resource(context, resource.uri)
+        assert source.location.document.path == resource.path
+        assert source.is_cut == (resource.path == "large.md")
+    assert [resource.path for resource in page.resources] == sorted(
+        name for name in files if name != "pointer.md"
+    )
 
 
 def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> None:
@@ -88,12 +92,12 @@ def test_cursor_of_other_documents_is_refused(toolbox: Toolbox, repo: Repo) -> N
     repo.commit({"more.md": "# More\n"})
     with pytest.raises(StaleCursor):
         list_resources(toolbox.context(), cursor)
-    for wrong in ("", "nonsense", cursor[:-4] + "AAAA", cursor * 50):
+    for invalid_cursor in ("", "nonsense", cursor[:-4] + "AAAA", cursor * 50):
         with pytest.raises(InvalidCursor):
-            list_resources(toolbox.context(), wrong)
+            list_resources(toolbox.context(), invalid_cursor)
 
 
 def test_unborn_branch_lists_no_resources(tmp_path: Path) -> None:
-    page = list_resources(context_of(unborn(tmp_path / "docs")), None)
+    page = list_resources(open_context(unborn(tmp_path / "docs")), None)
     assert page.resources == ()
     assert page.next_cursor is None

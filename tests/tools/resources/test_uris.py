@@ -47,7 +47,7 @@ def test_written_uri_is_parsed_to_same_address(path: str, section: str | None, r
 def test_uri_resembles_its_address(address: tuple[str, ...], uri: str) -> None:
     assert write_uri(*address) == uri
     assert read_uri(uri, ()) == UriTarget(*address)
-    # Python hosts make an AnyUrl of each URI, and a document must be the same after that.
+    # Python hosts convert each URI to an AnyUrl, which must still address the same document.
     assert read_uri(str(AnyUrl(uri)), ()) == UriTarget(*address)
 
 
@@ -99,13 +99,13 @@ def test_invalid_uri_is_refused(uri: str) -> None:
 
 @loop_over("template", TEMPLATES, ids=lambda template: template.name)
 def test_uri_templates_match_with_sdk_parser(template: ResourceTemplate) -> None:
-    form = UriTemplate.parse(template.uri)
+    uri_template = UriTemplate.parse(template.uri)
     values = {"path": "C# notes/setup.md", "ref": "feature/x", "section": "install/linux"}
     values = {name: value for name, value in values.items() if name in template.uri}
-    assert read_uri(form.expand(values), {values["path"]})._asdict() == {
+    assert read_uri(uri_template.expand(values), {values["path"]})._asdict() == {
         "ref": None,
         "section": None,
         **values,
     }
-    plain = {**values, "path": "guides/setup.md"}
-    assert form.match(form.expand(plain)) == plain
+    plain_values = {**values, "path": "guides/setup.md"}
+    assert uri_template.match(uri_template.expand(plain_values)) == plain_values

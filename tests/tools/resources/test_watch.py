@@ -16,10 +16,10 @@ DOCUMENT, SECTION, OTHER = "doc:///api.md", "doc:///api.md#endpoints", "doc:///n
 
 @pytest.fixture
 def watch(toolbox: Toolbox) -> Watch:
-    found = Watch(toolbox.context)
+    new_watch = Watch(toolbox.context)
     for uri in (DOCUMENT, SECTION, OTHER):
-        found.add(uri)
-    return found
+        new_watch.add(uri)
+    return new_watch
 
 
 def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:
@@ -79,7 +79,7 @@ def test_list_change_is_notified_for_new_and_removed_documents(
     watch: Watch, toolbox: Toolbox, repo: Repo
 ) -> None:
     repo.commit({"new.md": "# New\n"})
-    assert not watch.find_changes().listed, "no client knows the list"
+    assert not watch.find_changes().listed, "no client has requested the list"
     watch.record_list(toolbox.context().snapshot())
     assert not watch.find_changes().listed
     repo.commit({"api.md": "# Other\n"})

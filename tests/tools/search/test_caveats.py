@@ -1,4 +1,4 @@
-"""Both search tools say when they cannot answer for the whole branch."""
+"""Both search tools report it when their results do not cover the whole branch."""
 
 from __future__ import annotations
 
@@ -14,50 +14,54 @@ from tools.caveats import search_caveats
 from tools.registry import Toolbox
 from tools.tool import Data
 
-SEARCHES = ["search_docs", "search_documents"]
-ALL = {"query": "search", "limit": 50}
+SEARCH_TOOLS = ["search_docs", "search_documents"]
+QUERY = {"query": "search", "limit": 50}
 
 
-def found(data: Data) -> int:
+def count_hits(data: Data) -> int:
     return len(data["hits"] if "hits" in data else data["matches"])
 
 
-def lock_of(repo: Repo) -> Path:
+def find_lock(repo: Repo) -> Path:
     [lock] = (repo.path / ".git" / "docyard" / "index").glob("*/lock")
     return lock
 
 
-@pytest.mark.parametrize("tool", SEARCHES)
+@pytest.mark.parametrize("tool", SEARCH_TOOLS)
 def test_search_behind_branch_is_stale_and_names_its_commit(
     toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    old = repo.head()
-    fresh = toolbox.call(tool, ALL, client="tests").data
-    assert "stale" not in fresh
+    indexed_commit = repo.head()
+    fresh_data = toolbox.call(tool, QUERY, client="tests").data
+    assert "stale" not in fresh_data
     repo.commit({"new.md": "# New\n\nMore to search.\n"})
-    with hold_lock(lock_of(repo), 0):
-        data = toolbox.call(tool, ALL, client="tests").data
-    assert (data["stale"], data["commit"], found(data)) == (True, old, found(fresh))
-    data = toolbox.call(tool, ALL, client="tests").data
-    assert ("stale" in data, data["commit"], found(data)) == (False, repo.head(), found(fresh) + 1)
+    with hold_lock(find_lock(repo), 0):
+        data = toolbox.call(tool, QUERY, client="tests").data
+    assert (data["stale"], data["commit"], count_hits(data)) == (True, indexed_commit, count_hits(fresh_data))
+    data = toolbox.call(tool, QUERY, client="tests").data
+    assert ("stale" in data, data["commit"], count_hits(data)) == (
+        False,
+        repo.head(),
+        count_hits(fresh_data) + 1,
+    )
 
 
-@pytest.mark.parametrize("tool", SEARCHES)
+@pytest.mark.parametrize("tool", SEARCH_TOOLS)
 def test_unindexed_documents_are_reported(toolbox: Toolbox, repo: Repo, tool: str) -> None:
     names = [f"lost/n{n:02}.md" for n in range(12)]
     repo.commit({name: f"# {name}\n\nMore to search.\n" for name in names})
     for name in names:
         blob = repo.git("rev-parse", f"HEAD:{name}").strip()
         (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    data = toolbox.call(tool, ALL, client="tests").data
-    assert found(data) > 0
+    data = toolbox.call(tool, QUERY, client="tests").data
+    assert count_hits(data) > 0
     assert (data["unreadable"], data["unreadable_total"]) == (names[:10], 12)
     for name in names:
         repo.git("hash-object", "-w", name)
-    data = toolbox.call(tool, ALL, client="tests").data
+    data = toolbox.call(tool, QUERY, client="tests").data
     assert "unreadable" not in data
-    assert found(data) > 12
+    assert count_hits(data) > 12
 
 
 def test_write_that_is_not_indexed_yet_is_reported(
@@ -65,7 +69,7 @@ def test_write_that_is_not_indexed_yet_is_reported(
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     toolbox.call("search_docs", {"query": "search"}, client="tests")
-    with hold_lock(lock_of(repo), 0):
+    with hold_lock(find_lock(repo), 0):
         data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
     assert data["commit"] == repo.head()
     assert data["hints"][0].startswith("Committed, but not searchable yet")

@@ -1,4 +1,4 @@
-"""get_doc: old ids and long chunks, as a client sees them."""
+"""get_doc: old chunk ids and long chunks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from workspace.workspace import Workspace
 def test_old_chunk_id_returns_new_one(call_tool: CallTool, repo: Repo) -> None:
     assert "moved_to" not in call_tool("get_doc", chunk_id="api.md#tasks").data
     repo.git("mv", "api.md", "reference.md")
-    moved = repo.commit({})
+    moving_commit = repo.commit({})
     repo.commit({"notes/other.md": "# Other\n"})
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", context=1)
-    assert answer.data["moved_to"] == {"chunk_id": "reference.md#endpoints/search", "commit": moved}
+    assert answer.data["moved_to"] == {"chunk_id": "reference.md#endpoints/search", "commit": moving_commit}
     assert answer.data["commit"] == repo.head()
     assert answer.data["next_step"].startswith("Use 'reference.md#endpoints/search' from now on")
     tool, arguments = next_call(call_tool("get_doc", chunk_id="api.md#endpoints"))
@@ -34,31 +34,31 @@ def test_old_chunk_id_returns_new_one(call_tool: CallTool, repo: Repo) -> None:
 
 def test_section_renamed_with_git_is_found(call_tool: CallTool, repo: Repo) -> None:
     text = (repo.path / "api.md").read_text()
-    moved = repo.commit({"api.md": text.replace("### Search", "### Finding")})
+    moving_commit = repo.commit({"api.md": text.replace("### Search", "### Finding")})
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search")
-    assert answer.data["moved_to"] == {"chunk_id": "api.md#endpoints/finding", "commit": moved}
+    assert answer.data["moved_to"] == {"chunk_id": "api.md#endpoints/finding", "commit": moving_commit}
 
 
 def test_chunk_read_at_old_address_may_be_overwritten(call_tool: CallTool, repo: Repo) -> None:
     repo.git("mv", "api.md", "reference.md")
     repo.commit({})
     call_tool("get_doc", chunk_id="api.md#endpoints")
-    written = call_tool(
+    answer = call_tool(
         "edit_document",
         operation="update_content",
         file="reference.md",
         slug="endpoints",
         content="Other words.",
     )
-    assert not written.is_error
+    assert not answer.is_error
 
 
-@pytest.mark.parametrize("wanted", ["api.md#nowhere", "apis.md#tasks", "notes/plane.md"])
-def test_unknown_chunk_returns_nearest_ids(call_tool: CallTool, wanted: str) -> None:
-    answer = call_tool("get_doc", chunk_id=wanted)
+@pytest.mark.parametrize("chunk_id", ["api.md#nowhere", "apis.md#tasks", "notes/plane.md"])
+def test_unknown_chunk_returns_nearest_ids(call_tool: CallTool, chunk_id: str) -> None:
+    answer = call_tool("get_doc", chunk_id=chunk_id)
     assert answer.is_error
-    shown = f"Chunk ID '{wanted}' not found. Use search_docs to discover valid chunk IDs."
-    assert answer.text == shown
+    message = f"Chunk ID '{chunk_id}' not found. Use search_docs to discover valid chunk IDs."
+    assert answer.text == message
     assert answer.data["nearest"]
     assert not call_tool("get_doc", **answer.data["example"]).is_error
 
@@ -71,8 +71,8 @@ def test_long_chunk_is_cut_between_blocks(call_tool: CallTool, repo: Repo) -> No
     answer = call_tool("get_doc", chunk_id="long.md#one", context=1)
     assert answer.text is not None
     assert count_tokens(answer.text) <= Limits().text_tokens
-    heads = re.findall(r"^--- Chunk: (\S+) \(Chunk \d of 3\) \((.*)\) ---$", answer.text, re.MULTILINE)
-    assert heads == [
+    headers = re.findall(r"^--- Chunk: (\S+) \(Chunk \d of 3\) \((.*)\) ---$", answer.text, re.MULTILINE)
+    assert headers == [
         ("long.md#_preamble", "Context: -1"),
         ("long.md#one", "Target"),
         ("long.md#two", "Context: +1"),
@@ -89,16 +89,16 @@ def test_long_chunk_is_cut_between_blocks(call_tool: CallTool, repo: Repo) -> No
 
 def test_rest_of_long_chunk_starts_at_the_cut(call_tool: CallTool, repo: Repo) -> None:
     section = f"## One\n\n{BLOCK * 4_000}"
-    read = repo.commit({"long.md": f"# Long\n\n{section}"})
+    read_commit = repo.commit({"long.md": f"# Long\n\n{section}"})
     answer = call_tool("get_doc", chunk_id="long.md#one")
     tool, arguments = next_call(answer)
-    assert (tool, arguments["ref"]) == ("get_doc", read)
+    assert (tool, arguments["ref"]) == ("get_doc", read_commit)
     repo.commit({"long.md": "# Long\n\n## One\n\nChanged meanwhile.\n"})
     rest = call_tool(tool, **arguments)
     assert rest.data["chunks"][0]["start"] == arguments["offset"]
-    shown = answer.data["chunks"][0]["text"] + rest.data["chunks"][0]["text"]
-    assert section.startswith(shown)
-    assert count_tokens(shown) > Limits().text_tokens
+    joined_text = answer.data["chunks"][0]["text"] + rest.data["chunks"][0]["text"]
+    assert section.startswith(joined_text)
+    assert count_tokens(joined_text) > Limits().text_tokens
 
 
 def test_chunk_read_in_parts_does_not_count_as_read(call_tool: CallTool, repo: Repo) -> None:

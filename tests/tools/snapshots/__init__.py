@@ -13,7 +13,7 @@ from tools.toolsets import all_tools
 FOLDER = Path(__file__).parent
 
 
-def definition(tool: Tool) -> dict[str, Any]:
+def build_definition(tool: Tool) -> dict[str, Any]:
     """Return a tool's definition without the additions of a workspace."""
     return {
         "name": tool.name,
@@ -24,16 +24,16 @@ def definition(tool: Tool) -> dict[str, Any]:
     }
 
 
-def text_of(tool: Tool) -> str:
+def snapshot_text(tool: Tool) -> str:
     """Return the content of a snapshot file."""
-    return json.dumps(definition(tool), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(build_definition(tool), indent=2, ensure_ascii=False) + "\n"
 
 
-def write() -> None:
+def write_snapshots() -> None:
     """Write every snapshot, and remove those of removed tools."""
     names = {f"{tool.name}.json" for tool in all_tools()}
     for file in FOLDER.glob("*.json"):
         if file.name not in names:
             file.unlink()
     for tool in all_tools():
-        (FOLDER / f"{tool.name}.json").write_text(text_of(tool), encoding="utf-8")
+        (FOLDER / f"{tool.name}.json").write_text(snapshot_text(tool), encoding="utf-8")

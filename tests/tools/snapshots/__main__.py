@@ -1,5 +1,5 @@
 """`python -m tests.tools.snapshots`: write the snapshots."""
 
-from tests.tools.snapshots import write
+from tests.tools.snapshots import write_snapshots
 
-write()
+write_snapshots()

@@ -1,4 +1,4 @@
-"""Every tool that reads takes a proposal's id as `ref`; search finds there what it adds."""
+"""Reading tools accept the id of a proposal as `ref`; search then finds the text that the proposal adds."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
-from tests.tools.proposals.conftest import done, followed
+from tests.tools.proposals.conftest import call_next_step, expect_success
 from tools.registry import Toolbox, UnknownTool
 from tools.resources.contents import read_resource
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
 
-NEW = {
+SECTION = {
     "operation": "add_section",
     "file": "api.md",
     "title": "Quotas",
     "content": "A leaky bucket of tokens.",
 }
-READS: dict[str, dict[str, Any]] = {
+READ_CALLS: dict[str, dict[str, Any]] = {
     "list_documents": {"path": "api.md"},
     "view_document": {"file": "api.md", "slug": "quotas"},
     "search_documents": {"query": "leaky bucket"},
@@ -35,9 +35,9 @@ READS: dict[str, dict[str, Any]] = {
 
 
 def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str) -> None:
-    assert set(READS) == {tool.name for tool in all_tools() if not tool.writes} - {"view_proposal"}
-    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
-    for tool, fields in READS.items():
+    assert set(READ_CALLS) == {tool.name for tool in all_tools() if not tool.writes} - {"view_proposal"}
+    tip = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
+    for tool, fields in READ_CALLS.items():
         answer = call_tool(tool, **fields, ref=proposal)
         assert not answer.is_error, (tool, answer.data)
         assert answer.data["commit"] == tip
@@ -45,12 +45,12 @@ def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str
 
 
 def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
-    found = call_tool("search_docs", query="leaky bucket", ref=proposal)
-    assert [hit["chunk_id"] for hit in found.data["hits"]] == ["api.md#quotas"]
-    read = followed(call_tool, found)
-    assert read.data["commit"] == found.data["commit"]
+    results = call_tool("search_docs", query="leaky bucket", ref=proposal)
+    assert [hit["chunk_id"] for hit in results.data["hits"]] == ["api.md#quotas"]
+    view = call_next_step(call_tool, results)
+    assert view.data["commit"] == results.data["commit"]
     [match] = call_tool("search_documents", query="leaky bucket", ref=proposal).data["matches"]
     assert (match["file"], match["slug"]) == ("api.md", "quotas")
 
@@ -58,34 +58,34 @@ def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, pr
 def test_next_step_at_proposal_writes_to_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
     before = repo.head()
     view = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    finished = followed(call_tool, view)
-    assert (finished.data["completed"], finished.data["proposal"]) == (True, proposal)
+    completion = call_next_step(call_tool, view)
+    assert (completion.data["completed"], completion.data["proposal"]) == (True, proposal)
     assert repo.head() == before
-    done(call_tool("update_proposal", proposal=proposal, action="close"))
-    closed = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
-    assert "complete_task" not in closed.data["next_step"]
+    expect_success(call_tool("update_proposal", proposal=proposal, action="close"))
+    view_after_close = call_tool("view_document", file="api.md", slug="tasks[1]", ref=proposal)
+    assert "complete_task" not in view_after_close.data["next_step"]
 
 
 def test_resource_is_read_at_proposal(toolbox: Toolbox, call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert "leaky" in str(read_resource(toolbox.context(), f"doc:///api.md?ref={proposal}"))
 
 
 def test_merged_proposal_without_branch_is_readable(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    tip = done(call_tool("edit_document", **NEW, proposal=proposal))["commit"]
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
+    tip = expect_success(call_tool("edit_document", **SECTION, proposal=proposal))["commit"]
+    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
     repo.git("branch", "-q", "-D", f"proposals/{proposal}-rate-limits")
     answer = call_tool("view_document", file="api.md", slug="quotas", ref=proposal)
     assert answer.data["commit"] == tip
     assert "edit_document" not in answer.data["next_step"]
-    assert done(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
+    assert expect_success(call_tool("view_proposal", proposal=proposal))["changes"]["total"] == 1
 
 
-def _names(toolbox: Toolbox) -> list[str]:
+def _list_tool_names(toolbox: Toolbox) -> list[str]:
     return [tool["name"] for tool in toolbox.definitions()]
 
 
-PROPOSALS = ["create_proposal", "view_proposal", "update_proposal"]
+PROPOSAL_TOOLS = ["create_proposal", "view_proposal", "update_proposal"]
 
 
 def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -> None:
@@ -93,29 +93,29 @@ def test_default_tools_include_proposals_if_policy_requires_review(repo: Repo) -
         workspace = Workspace.open(repo.path, durable=False, read_only=read_only)
         return Toolbox(workspace, SearchIndex(workspace), toolsets, read_only)
 
-    assert _names(serve(None))[-3:] == PROPOSALS
-    assert not set(PROPOSALS) & set(_names(serve(DEFAULT_TOOLSETS)))
-    assert not set(PROPOSALS) & set(_names(serve(None, read_only=True)))
+    assert _list_tool_names(serve(None))[-3:] == PROPOSAL_TOOLS
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(serve(DEFAULT_TOOLSETS)))
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(serve(None, read_only=True)))
     viewer = serve(("proposals",), read_only=True)
-    assert _names(viewer) == ["view_proposal"]
+    assert _list_tool_names(viewer) == ["view_proposal"]
     assert not viewer.call("view_proposal", {}, client="x").is_error
     repo.commit({"docyard.toml": ""})
     toolbox = serve(None)
-    assert not set(PROPOSALS) & set(_names(toolbox))
+    assert not set(PROPOSAL_TOOLS) & set(_list_tool_names(toolbox))
     with pytest.raises(UnknownTool):
         make_client(toolbox)("view_proposal")
     repo.commit({"docyard.toml": '[[protect]]\npaths = ["specs/**"]\n'})
     assert not make_client(toolbox)("view_proposal").is_error  # also before the list is requested again
-    assert _names(toolbox)[-3:] == PROPOSALS
+    assert _list_tool_names(toolbox)[-3:] == PROPOSAL_TOOLS
     repo.commit({"docyard.toml": ""})
-    assert _names(toolbox)[-3:] == PROPOSALS
+    assert _list_tool_names(toolbox)[-3:] == PROPOSAL_TOOLS
 
 
 def test_server_without_writing_tools_reads_proposal(call_tool: CallTool, repo: Repo, proposal: str) -> None:
-    done(call_tool("edit_document", **NEW, proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     workspace = Workspace.open(repo.path, durable=False, read_only=True)
     viewer = make_client(Toolbox(workspace, SearchIndex(workspace), ("proposals", "documents"), True))
     answer = viewer("view_proposal", proposal=proposal)
-    assert [one["path"] for one in done(answer)["changes"]["documents"]] == ["api.md"]
-    followed(viewer, answer)
+    assert [one["path"] for one in expect_success(answer)["changes"]["documents"]] == ["api.md"]
+    call_next_step(viewer, answer)
     assert not viewer("view_document", file="api.md", slug="quotas", ref=proposal).is_error

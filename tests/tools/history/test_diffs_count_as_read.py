@@ -20,7 +20,7 @@ def call_tool(repo: Repo) -> CallTool:
     return make_client(Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False))
 
 
-def is_refused(call_tool: CallTool, slug: str) -> bool:
+def is_overwrite_refused(call_tool: CallTool, slug: str) -> bool:
     """Return True if the section may not be overwritten unread; nothing is written."""
     answer = call_tool(
         "edit_document", operation="update_content", file="a.md", slug=slug, content="New.", dry_run=True
@@ -34,31 +34,31 @@ def test_diff_of_added_document_counts_as_read(call_tool: CallTool, repo: Repo, 
     text = f"# A\n\nIntroduction.\n\n## One\n\nFirst.\n\n\nLast.\n\n## Two\n\n{LONG}".replace("\n", ending)
     repo.commit({"a.md": text.encode()})
     call_tool("view_history", file="a.md")  # without diffs
-    assert is_refused(call_tool, "one")  # the diff shows that section only
-    assert is_refused(call_tool, "two")
+    assert is_overwrite_refused(call_tool, "one")  # the diff shows that section only
+    assert is_overwrite_refused(call_tool, "two")
     repo.commit({"a.md": text.replace("First", "1st").replace("Line", "Row").encode()})
     call_tool("view_history", file="a.md", diff=True)
-    assert [is_refused(call_tool, slug) for slug in ("_preamble", "one", "two")] == [False] * 3
+    assert [is_overwrite_refused(call_tool, slug) for slug in ("_preamble", "one", "two")] == [False] * 3
 
 
 def test_section_counts_as_read_only_if_fully_shown(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"a.md": f"# A\n\n## One\n\nWords.\n\n## Two\n\n{LONG}"})
     repo.commit({"a.md": f"# A\n\n## One\n\nOther words.\n\n## Two\n\n{LONG}"})
     call_tool("view_history", file="a.md", diff=True, limit=1)
-    assert [is_refused(call_tool, slug) for slug in ("one", "two")] == [False, True]
+    assert [is_overwrite_refused(call_tool, slug) for slug in ("one", "two")] == [False, True]
 
 
 def test_restored_earlier_text_counts_as_read(call_tool: CallTool, repo: Repo) -> None:
-    old = repo.commit({"a.md": "# A\n\n## One\n\nOld words.\n"})
+    old_commit = repo.commit({"a.md": "# A\n\n## One\n\nOld words.\n"})
     repo.commit({"a.md": "# A\n\n## One\n\nNew words.\n"})
     call_tool("view_history", file="a.md", slug="one", limit=1)
-    repo.git("checkout", old, "--", "a.md")
+    repo.git("checkout", old_commit, "--", "a.md")
     repo.commit({})
-    assert not is_refused(call_tool, "one")
+    assert not is_overwrite_refused(call_tool, "one")
 
 
 def test_text_changed_since_does_not_count_as_read(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"a.md": "# A\n\n## One\n\nWords.\n"})
     call_tool("view_history", file="a.md", slug="one")
     repo.commit({"a.md": "# A\n\n## One\n\nWords of another author.\n"})
-    assert is_refused(call_tool, "one")
+    assert is_overwrite_refused(call_tool, "one")

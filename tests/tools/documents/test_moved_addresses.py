@@ -13,68 +13,68 @@ OTHER = "# Other\n\nOther words.\n"
 
 
 @pytest.fixture
-def renamed(repo: Repo) -> str:
+def renaming_commit(repo: Repo) -> str:
     """Return the commit that renames `api.md` to `reference.md`."""
     repo.git("mv", "api.md", "reference.md")
     return repo.commit({})
 
 
 @pytest.fixture
-def retitled(repo: Repo) -> str:
+def retitling_commit(repo: Repo) -> str:
     """Return the commit in which a person renames the section `tasks`."""
     text = (repo.path / "api.md").read_text()
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 
 
-def test_moved_document_is_read_at_new_path(call_tool: CallTool, renamed: str) -> None:
+def test_moved_document_is_read_at_new_path(call_tool: CallTool, renaming_commit: str) -> None:
     answer = call_tool("view_document", file="api.md")
     assert answer.data["file"] == "reference.md"
-    assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renamed}
+    assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renaming_commit}
     assert answer.data["next_step"].startswith("Use 'reference.md' from now on")
     tool, fields = next_call(answer)
     assert fields["file"] == "reference.md"
     assert not call_tool(tool, **fields).is_error
 
 
-def test_list_of_moved_document_shows_new_path(call_tool: CallTool, renamed: str) -> None:
+def test_list_of_moved_document_shows_new_path(call_tool: CallTool, renaming_commit: str) -> None:
     answer = call_tool("list_documents", path="./api.md")
     assert [entry["path"] for entry in answer.data["documents"]] == ["reference.md"]
-    assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renamed}
+    assert answer.data["moved_to"] == {"file": "reference.md", "slug": None, "commit": renaming_commit}
     assert "moved_to" not in call_tool("list_documents", path="notes/").data
     assert call_tool("list_documents", path="nothing").data["code"] == "DOCUMENT_NOT_FOUND"
 
 
-def test_section_of_renamed_document_is_read(call_tool: CallTool, renamed: str) -> None:
+def test_section_of_renamed_document_is_read(call_tool: CallTool, renaming_commit: str) -> None:
     answer = call_tool("view_document", file="api.md", slug="endpoints/search")
     assert answer.data["content"].startswith("### Search")
-    expected = {"file": "reference.md", "slug": "endpoints/search", "commit": renamed}
+    expected = {"file": "reference.md", "slug": "endpoints/search", "commit": renaming_commit}
     assert answer.data["moved_to"] == expected
     assert call_tool("view_document", file="api.md#endpoints/search").data["moved_to"] == expected
 
 
 def test_section_added_after_rename_is_read_at_old_path(
-    call_tool: CallTool, repo: Repo, renamed: str
+    call_tool: CallTool, repo: Repo, renaming_commit: str
 ) -> None:
     text = (repo.path / "reference.md").read_text()
     repo.commit({"reference.md": text + "\n## Later\n\nAdded.\n"})
     answer = call_tool("view_document", file="api.md", slug="later")
-    assert answer.data["moved_to"] == {"file": "reference.md", "slug": "later", "commit": renamed}
+    assert answer.data["moved_to"] == {"file": "reference.md", "slug": "later", "commit": renaming_commit}
 
 
-def test_task_of_moved_section_is_read(call_tool: CallTool, retitled: str) -> None:
+def test_task_of_moved_section_is_read(call_tool: CallTool, retitling_commit: str) -> None:
     answer = call_tool("view_document", file="api.md", slug="tasks[1]")
     assert answer.data["task"]["title"] == "Write tests"
-    assert answer.data["moved_to"] == {"file": "api.md", "slug": "work-to-do[1]", "commit": retitled}
+    assert answer.data["moved_to"] == {"file": "api.md", "slug": "work-to-do[1]", "commit": retitling_commit}
 
 
-def test_each_view_of_batch_reports_its_move(call_tool: CallTool, retitled: str) -> None:
+def test_each_view_of_batch_reports_its_move(call_tool: CallTool, retitling_commit: str) -> None:
     views = [{"file": "api.md", "slug": "tasks"}, {"file": "api.md", "slug": "endpoints"}]
-    there, same = call_tool("view_document", operations=views).data["batch_results"]
-    assert there["moved_to"]["slug"] == "work-to-do"
-    assert "moved_to" not in same
+    moved_view, unmoved_view = call_tool("view_document", operations=views).data["batch_results"]
+    assert moved_view["moved_to"]["slug"] == "work-to-do"
+    assert "moved_to" not in unmoved_view
 
 
-def test_unknown_address_is_not_reported_as_moved(call_tool: CallTool, renamed: str) -> None:
+def test_unknown_address_is_not_reported_as_moved(call_tool: CallTool, renaming_commit: str) -> None:
     for fields in (
         {"file": "nothing.md"},
         {"file": "reference.md", "slug": "nothing"},
@@ -90,7 +90,7 @@ def test_unknown_address_is_not_reported_as_moved(call_tool: CallTool, renamed: 
 
 
 def test_existing_address_takes_precedence_over_moved_one(
-    call_tool: CallTool, repo: Repo, renamed: str
+    call_tool: CallTool, repo: Repo, renaming_commit: str
 ) -> None:
     repo.commit({"api.md": OTHER})
     answer = call_tool("view_document", file="api.md")
@@ -98,27 +98,29 @@ def test_existing_address_takes_precedence_over_moved_one(
     assert "moved_to" not in answer.data
 
 
-def test_uncommitted_file_is_not_reported_as_moved(call_tool: CallTool, repo: Repo, renamed: str) -> None:
+def test_uncommitted_file_is_not_reported_as_moved(
+    call_tool: CallTool, repo: Repo, renaming_commit: str
+) -> None:
     repo.write({"api.md": OTHER})
     assert call_tool("view_document", file="api.md").data["code"] == "NOT_COMMITTED"
 
 
-def test_moves_at_ref_are_those_before_it(call_tool: CallTool, repo: Repo, renamed: str) -> None:
+def test_moves_at_ref_are_those_before_it(call_tool: CallTool, repo: Repo, renaming_commit: str) -> None:
     repo.git("tag", "v2")
     repo.git("mv", "reference.md", "again.md")
     repo.commit({})
     assert call_tool("view_document", file="api.md", ref="v2").data["moved_to"]["file"] == "reference.md"
     assert call_tool("view_document", file="api.md").data["moved_to"]["file"] == "again.md"
-    early = call_tool("view_document", file="again.md", ref="v2")
-    assert (early.data["code"], "moved_to" in early.data) == ("DOCUMENT_NOT_FOUND", False)
+    answer = call_tool("view_document", file="again.md", ref="v2")
+    assert (answer.data["code"], "moved_to" in answer.data) == ("DOCUMENT_NOT_FOUND", False)
 
 
 def test_write_to_moved_section_is_refused_with_new_address(
-    call_tool: CallTool, repo: Repo, retitled: str
+    call_tool: CallTool, repo: Repo, retitling_commit: str
 ) -> None:
     assert call_tool("view_document", file="api.md", slug="tasks").data[
         "moved_to"
-    ]  # and its text counts as read
+    ]  # the text of the section now counts as read
     for tool, fields in (
         ("complete_task", {"slug": "tasks[1]", "note": "Done."}),
         ("edit_document", {"operation": "append_content", "slug": "tasks", "content": "More."}),
@@ -130,16 +132,18 @@ def test_write_to_moved_section_is_refused_with_new_address(
         assert answer.is_error
         assert answer.data["code"] == "SECTION_NOT_FOUND"
         assert repo.head() == before
-        there = answer.data["moved_to"]
-        assert (there["file"], there["commit"]) == ("api.md", retitled)
-        assert f"'api.md#{there['slug']}'" in answer.data["fix"]
+        location = answer.data["moved_to"]
+        assert (location["file"], location["commit"]) == ("api.md", retitling_commit)
+        assert f"'api.md#{location['slug']}'" in answer.data["fix"]
         example = answer.data["example"]
-        assert there["slug"] in (example.get("slug"), example.get("parent_slug"))
+        assert location["slug"] in (example.get("slug"), example.get("parent_slug"))
         assert not call_tool(tool, **{**example, "dry_run": True}).is_error
 
 
-def test_write_to_renamed_document_is_refused_with_new_path(call_tool: CallTool, renamed: str) -> None:
-    expected = {"file": "reference.md", "slug": None, "commit": renamed}
+def test_write_to_renamed_document_is_refused_with_new_path(
+    call_tool: CallTool, renaming_commit: str
+) -> None:
+    expected = {"file": "reference.md", "slug": None, "commit": renaming_commit}
     answer = call_tool("tag_document", file="api.md", tags=["new"])
     assert (answer.data["code"], answer.data["moved_to"]) == ("DOCUMENT_NOT_FOUND", expected)
     assert answer.data["example"]["file"] == "reference.md"
@@ -151,21 +155,21 @@ def test_write_to_renamed_document_is_refused_with_new_path(call_tool: CallTool,
     assert answer.data["example"]["file"] == "reference.md"
     answer = call_tool("complete_task", file="api.md", slug="tasks[1]")
     assert answer.data["moved_to"] == {**expected, "slug": "tasks[1]"}
-    done = call_tool("complete_task", **answer.data["example"])
-    assert done.data["commit"] != answer.data["commit"]
+    result = call_tool("complete_task", **answer.data["example"])
+    assert result.data["commit"] != answer.data["commit"]
 
 
-def test_batch_reports_move_of_each_operation(call_tool: CallTool, renamed: str) -> None:
+def test_batch_reports_move_of_each_operation(call_tool: CallTool, renaming_commit: str) -> None:
     answer = call_tool(
         "complete_task",
         operations=[{"file": "api.md", "slug": "tasks[1]"}, {"file": "nothing.md", "slug": "tasks[1]"}],
     )
-    there, none = answer.data["batch_results"]
-    assert there["moved_to"]["file"] == "reference.md"
-    assert "moved_to" not in none
+    moved_result, unknown_result = answer.data["batch_results"]
+    assert moved_result["moved_to"]["file"] == "reference.md"
+    assert "moved_to" not in unknown_result
 
 
-def test_only_first_failures_of_long_batch_are_resolved(call_tool: CallTool, renamed: str) -> None:
+def test_only_first_failures_of_long_batch_are_resolved(call_tool: CallTool, renaming_commit: str) -> None:
     operations = [{"file": "api.md", "slug": "tasks[1]"}] * 25
     results = call_tool("complete_task", operations=operations, mode="each").data["batch_results"]
     assert [("moved_to" in result) for result in results] == [True] * 20 + [False] * 5

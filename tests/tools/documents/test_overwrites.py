@@ -1,4 +1,4 @@
-"""Overwriting: unread text is shown first, and text changed since is a conflict."""
+"""Overwriting: unread text is returned first, and text that has changed since is a conflict."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from workspace.texts.tokens import count_tokens
 
 pytestmark = pytest.mark.smoke
 
-NEW = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search", "content": "Finds all."}
+UPDATE = {
+    "operation": "update_content",
+    "file": "api.md",
+    "slug": "endpoints/search",
+    "content": "Finds all.",
+}
 REMOVE = {"file": "api.md", "slug": "endpoints"}
 APPEND = {"operation": "append_content", "file": "api.md", "slug": "endpoints/search", "content": "More."}
-LIMIT = Limits().text_tokens
-WHOLE = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
+MAX_TEXT_TOKENS = Limits().text_tokens
+FULL_VIEW = {"file": "api.md", "slug": "_preamble", "include_subsections": True}
 
 
 @pytest.mark.parametrize(
     ("tool", "call", "current"),
     [
-        ("edit_document", NEW, "### Search\n\nFinds things.\n\n"),
+        ("edit_document", UPDATE, "### Search\n\nFinds things.\n\n"),
         ("remove_document", REMOVE, API[API.index("## Endpoints") : API.index("## Tasks")]),
         ("remove_document", {"path": "api.md"}, API[API.index("# API") :]),
     ],
@@ -36,35 +41,35 @@ def test_unread_text_is_shown_and_second_call_succeeds(
     call_tool: CallTool, repo: Repo, tool: str, call: dict[str, Any], current: str, dry_run: bool
 ) -> None:
     before = repo.head()
-    refused = call_tool(tool, **call, dry_run=dry_run)
-    assert refused.is_error
-    assert refused.data["code"] == "READ_FIRST"
-    assert refused.data["current"].strip() == current.strip()
-    assert refused.data["commit"] == before == repo.head()
-    assert refused.data["example"] == (call | {"dry_run": True} if dry_run else call)
-    assert {"error", "fix", "file", "slugs"} <= refused.data.keys()
-    assert "usage" not in refused.data
-    assert "things" not in refused.data["error"] + refused.data["fix"]
-    done = call_tool(tool, **refused.data["example"])
-    assert not done.is_error, done.data
-    assert done.data["commit"] == repo.head()
+    refusal = call_tool(tool, **call, dry_run=dry_run)
+    assert refusal.is_error
+    assert refusal.data["code"] == "READ_FIRST"
+    assert refusal.data["current"].strip() == current.strip()
+    assert refusal.data["commit"] == before == repo.head()
+    assert refusal.data["example"] == (call | {"dry_run": True} if dry_run else call)
+    assert {"error", "fix", "file", "slugs"} <= refusal.data.keys()
+    assert "usage" not in refusal.data
+    assert "things" not in refusal.data["error"] + refusal.data["fix"]
+    result = call_tool(tool, **refusal.data["example"])
+    assert not result.is_error, result.data
+    assert result.data["commit"] == repo.head()
     assert (repo.head() == before) == dry_run
 
 
 def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Repo) -> None:
     task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
-    first = call_tool("edit_document", operations=[NEW, task])
-    refused, done = first.data["batch_results"]
-    assert (refused["code"], done["success"]) == ("READ_FIRST", True)
-    assert refused["current"] == "### Search\n\nFinds things.\n\n"
-    assert {"error", "code", "fix", "example"} <= refused.keys()
-    assert not call_tool("edit_document", **NEW).is_error
+    first = call_tool("edit_document", operations=[UPDATE, task])
+    refusal, result = first.data["batch_results"]
+    assert (refusal["code"], result["success"]) == ("READ_FIRST", True)
+    assert refusal["current"] == "### Search\n\nFinds things.\n\n"
+    assert {"error", "code", "fix", "example"} <= refusal.keys()
+    assert not call_tool("edit_document", **UPDATE).is_error
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_mode_all_commits_nothing_until_all_is_read(call_tool: CallTool, repo: Repo, dry_run: bool) -> None:
     before = repo.head()
-    calls = [APPEND, NEW, {**APPEND, "slug": "endpoints"}]
+    calls = [APPEND, UPDATE, {**APPEND, "slug": "endpoints"}]
     first = call_tool("edit_document", operations=calls, mode="all", dry_run=dry_run)
     assert first.is_error
     assert [entry["code"] for entry in first.data["batch_results"]] == ["UNDONE", "READ_FIRST", "NOT_RUN"]
@@ -76,13 +81,13 @@ def test_mode_all_commits_nothing_until_all_is_read(call_tool: CallTool, repo: R
     assert "More." not in call_tool("view_document", file="api.md", slug="endpoints/search").data["content"]
 
 
-READINGS: dict[str, tuple[str, dict[str, Any]]] = {
+READ_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "a section": ("view_document", {"file": "api.md", "slug": "endpoints/search"}),
     "a section with all below it": (
         "view_document",
         {"file": "api.md", "slug": "endpoints", "include_subsections": True},
     ),
-    "the whole document": ("view_document", WHOLE),
+    "the whole document": ("view_document", FULL_VIEW),
     "one of several views": (
         "view_document",
         {"operations": [{"file": "no.md"}, {"file": "api.md", "slug": "endpoints/search"}]},
@@ -91,7 +96,7 @@ READINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "a neighbour of a chunk": ("get_doc", {"chunk_id": "api.md#tasks", "context": 1}),
     "a dry run of its removal": ("remove_document", {**REMOVE, "slug": "endpoints/search", "dry_run": True}),
 }
-NO_READINGS: dict[str, tuple[str, dict[str, Any]]] = {
+OTHER_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "an outline": ("view_document", {"file": "api.md"}),
     "another section": ("view_document", {"file": "api.md", "slug": "endpoints"}),
     "a task": ("view_document", {"file": "api.md", "slug": "tasks[0]"}),
@@ -104,26 +109,30 @@ NO_READINGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*READINGS, *NO_READINGS])
+@pytest.mark.parametrize("name", [*READ_CALLS, *OTHER_CALLS])
 def test_only_full_views_count_as_read(call_tool: CallTool, name: str) -> None:
-    tool, arguments = {**READINGS, **NO_READINGS}[name]
+    tool, arguments = {**READ_CALLS, **OTHER_CALLS}[name]
     call_tool(tool, **arguments)
-    answer = call_tool("edit_document", **NEW)
-    assert answer.is_error == (name in NO_READINGS)
+    answer = call_tool("edit_document", **UPDATE)
+    assert answer.is_error == (name in OTHER_CALLS)
     assert not answer.is_error or answer.data["code"] == "READ_FIRST"
 
 
 def test_client_may_overwrite_own_text(call_tool: CallTool) -> None:
-    made = call_tool(
+    creation = call_tool(
         "create_document", doc_type="document", title="Mine", initial_content="Words.\n\n## Part\n\nWords."
     )
-    call_tool("edit_document", file=made.data["path"], title="More", content="Words.")
+    call_tool("edit_document", file=creation.data["path"], title="More", content="Words.")
     for slug in ("_preamble", "part", "more"):
-        again = call_tool(
-            "edit_document", file=made.data["path"], slug=slug, content="Others.", operation="update_content"
+        answer = call_tool(
+            "edit_document",
+            file=creation.data["path"],
+            slug=slug,
+            content="Others.",
+            operation="update_content",
         )
-        assert not again.is_error, slug
-    assert not call_tool("remove_document", path=made.data["path"]).is_error
+        assert not answer.is_error, slug
+    assert not call_tool("remove_document", path=creation.data["path"]).is_error
 
 
 def test_dry_run_text_does_not_count_as_written(call_tool: CallTool, toolbox: Toolbox) -> None:
@@ -138,63 +147,65 @@ def test_client_without_session_passes_base_commit(toolbox: Toolbox, repo: Repo)
     def call_tool(tool: str, /, **arguments: object) -> Any:
         return toolbox.call(tool, arguments, client="web")
 
-    call_tool("view_document", **WHOLE)
-    refused = call_tool("edit_document", **NEW)
-    assert refused.data["code"] == "READ_FIRST"
-    assert "base_commit" in refused.data["fix"]
-    assert refused.data["example"] == {**NEW, "base_commit": repo.head()}
-    assert not call_tool("edit_document", **refused.data["example"]).is_error
+    call_tool("view_document", **FULL_VIEW)
+    refusal = call_tool("edit_document", **UPDATE)
+    assert refusal.data["code"] == "READ_FIRST"
+    assert "base_commit" in refusal.data["fix"]
+    assert refusal.data["example"] == {**UPDATE, "base_commit": repo.head()}
+    assert not call_tool("edit_document", **refusal.data["example"]).is_error
 
 
 def test_cut_text_does_not_count_as_read(call_tool: CallTool, repo: Repo) -> None:
-    text = "word " * (LIMIT + 1_000)
+    text = "word " * (MAX_TEXT_TOKENS + 1_000)
     repo.commit({"long.md": f"# Long\n\n## Short\n\nWords.\n\n## Long\n\n{text}\n\n## Last\n\nOthers.\n"})
-    remove = {"path": "long.md"}
-    refused = call_tool("remove_document", **remove)
-    assert refused.data["slugs"] == ["short", "long", "last"]
-    assert refused.data["truncated"] is True
-    assert count_tokens(refused.data["current"]) <= LIMIT + 1
-    assert "truncated" in refused.data["fix"]
-    again = call_tool("remove_document", **remove)
-    assert again.data["slugs"] == ["long", "last"]
+    removal = {"path": "long.md"}
+    refusal = call_tool("remove_document", **removal)
+    assert refusal.data["slugs"] == ["short", "long", "last"]
+    assert refusal.data["truncated"] is True
+    assert count_tokens(refusal.data["current"]) <= MAX_TEXT_TOKENS + 1
+    assert "truncated" in refusal.data["fix"]
+    second_refusal = call_tool("remove_document", **removal)
+    assert second_refusal.data["slugs"] == ["long", "last"]
     call_tool("get_doc", chunk_id="long.md#long", context=1)
-    shown = call_tool("view_document", file="long.md", slug="long").data
-    call_tool("view_document", file="long.md", slug="long", offset=shown["offset"])
-    assert call_tool("remove_document", **remove).data["slugs"] == ["long"]
-    assert again.data["example"] == {**remove, "base_commit": repo.head()}
-    assert not call_tool("remove_document", **again.data["example"]).is_error
+    view = call_tool("view_document", file="long.md", slug="long").data
+    call_tool("view_document", file="long.md", slug="long", offset=view["offset"])
+    assert call_tool("remove_document", **removal).data["slugs"] == ["long"]
+    assert second_refusal.data["example"] == {**removal, "base_commit": repo.head()}
+    assert not call_tool("remove_document", **second_refusal.data["example"]).is_error
 
 
 def test_texts_of_one_answer_share_one_limit(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({f"{name}.md": f"# {name}\n\n{'word ' * (LIMIT * 2 // 3)}{name}\n" for name in "abc"})
+    repo.commit(
+        {f"{name}.md": f"# {name}\n\n{'word ' * (MAX_TEXT_TOKENS * 2 // 3)}{name}\n" for name in "abc"}
+    )
     answer = call_tool("remove_document", operations=[{"path": f"{name}.md"} for name in "abc"])
     results = answer.data["batch_results"]
-    assert sum(count_tokens(entry["current"]) for entry in results) <= LIMIT + 3
+    assert sum(count_tokens(entry["current"]) for entry in results) <= MAX_TEXT_TOKENS + 3
     assert ["truncated" in entry for entry in results] == [False, True, True]
-    codes = [call_tool("remove_document", path=f"{name}.md").is_error for name in "abc"]
-    assert codes == [False, True, True]
+    are_errors = [call_tool("remove_document", path=f"{name}.md").is_error for name in "abc"]
+    assert are_errors == [False, True, True]
 
 
 def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> None:
     ada, ben = make_client(toolbox), make_client(toolbox)
     for client in (ada, ben):
-        read = client("view_document", **WHOLE)
-    base = read.data["commit"]
-    assert not ada("edit_document", **NEW, base_commit=base).is_error
+        view = client("view_document", **FULL_VIEW)
+    base = view.data["commit"]
+    assert not ada("edit_document", **UPDATE, base_commit=base).is_error
     # Ben has read the earlier text, and not the text that Ada wrote.
-    mine = {**NEW, "content": "Finds nothing."}
-    unread = ben("edit_document", **mine)
-    assert unread.data["code"] == "READ_FIRST"
-    assert unread.data["current"] == "### Search\n\nFinds all.\n\n"
-    assert not ben("edit_document", **{**mine, "slug": "endpoints"}, base_commit=base).is_error
-    # Ada's own words are hers to change, whichever commit she names.
-    assert not ada("edit_document", **{**NEW, "content": "Finds it."}, base_commit=base).is_error
+    edit = {**UPDATE, "content": "Finds nothing."}
+    read_refusal = ben("edit_document", **edit)
+    assert read_refusal.data["code"] == "READ_FIRST"
+    assert read_refusal.data["current"] == "### Search\n\nFinds all.\n\n"
+    assert not ben("edit_document", **{**edit, "slug": "endpoints"}, base_commit=base).is_error
+    # Ada may overwrite her own text with any base commit.
+    assert not ada("edit_document", **{**UPDATE, "content": "Finds it."}, base_commit=base).is_error
     before = repo.head()
-    refused = ben("edit_document", **mine, base_commit=base)
-    assert refused.is_error
+    refusal = ben("edit_document", **edit, base_commit=base)
+    assert refusal.is_error
     assert repo.head() == before
-    shown = {name: refused.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
-    assert shown == {
+    conflict = {name: refusal.data[name] for name in ("code", "slugs", "base", "theirs", "ours", "commit")}
+    assert conflict == {
         "code": "CONFLICT",
         "slugs": ["endpoints/search"],
         "base": "### Search\n\nFinds things.\n\n",
@@ -202,20 +213,20 @@ def test_client_must_read_text_of_other_client(toolbox: Toolbox, repo: Repo) -> 
         "ours": "### Search\n\nFinds nothing.\n\n",
         "commit": before,
     }
-    assert "Finds" not in refused.data["error"] + refused.data["fix"]
-    # The same call once more is refused once more: a conflict is settled by naming the commit.
-    assert ben("edit_document", **mine, base_commit=base).data["code"] == "CONFLICT"
-    assert refused.data["example"] == {**mine, "base_commit": before}
-    assert not ben("edit_document", **refused.data["example"]).is_error
+    assert "Finds" not in refusal.data["error"] + refusal.data["fix"]
+    # The repeated call is refused again: only the current commit as the base resolves the conflict.
+    assert ben("edit_document", **edit, base_commit=base).data["code"] == "CONFLICT"
+    assert refusal.data["example"] == {**edit, "base_commit": before}
+    assert not ben("edit_document", **refusal.data["example"]).is_error
     assert repo.status() == repo.fsck() == ""
 
 
 def test_removal_of_changed_text_is_a_conflict(toolbox: Toolbox, repo: Repo) -> None:
     base = repo.head()
     make_client(toolbox)("edit_document", **APPEND)
-    refused = make_client(toolbox)("remove_document", **REMOVE, base_commit=base)
-    assert refused.data["code"] == "CONFLICT"
-    assert (refused.data["slugs"], refused.data["ours"]) == (["endpoints/search"], "")
+    refusal = make_client(toolbox)("remove_document", **REMOVE, base_commit=base)
+    assert refusal.data["code"] == "CONFLICT"
+    assert (refusal.data["slugs"], refusal.data["ours"]) == (["endpoints/search"], "")
 
 
 def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> None:
@@ -229,26 +240,26 @@ def test_read_task_is_completed_after_it_moved(toolbox: Toolbox, repo: Repo) -> 
         "before": "tasks[0]",
     }
     ada("edit_document", **task)
-    moved = ben("complete_task", file="api.md", slug="tasks[1]", base_commit=base)
-    assert moved.data["slug"] == "tasks[2]"
+    completion = ben("complete_task", file="api.md", slug="tasks[1]", base_commit=base)
+    assert completion.data["slug"] == "tasks[2]"
     assert "- [x] Write tests" in repo.git("show", "HEAD:api.md")
     assert ben("complete_task", file="api.md", slug="tasks[1]").data["already_completed"] is True
     repo.commit({"api.md": repo.git("show", "HEAD:api.md").replace("- [ ] Ship it\n", "")})
-    removed = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
-    assert removed.data["code"] == "TASK_NOT_FOUND"
-    assert "is missing" in removed.data["error"]
+    removed_task_answer = ben("complete_task", file="api.md", slug="tasks[2]", base_commit=base)
+    assert removed_task_answer.data["code"] == "TASK_NOT_FOUND"
+    assert "is missing" in removed_task_answer.data["error"]
     repo.commit({"api.md": repo.git("show", "HEAD:api.md") + "- [ ] Write tests\n"})
-    alike = ben("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
-    assert alike.data["code"] == "CONFLICT"
-    assert alike.data["candidates"] == ["tasks[2]", "tasks[3]"]
-    assert alike.data["example"] == {"file": "api.md", "slug": "tasks[2]"}
+    ambiguous_task_answer = ben("reopen_task", file="api.md", slug="tasks[1]", base_commit=base)
+    assert ambiguous_task_answer.data["code"] == "CONFLICT"
+    assert ambiguous_task_answer.data["candidates"] == ["tasks[2]", "tasks[3]"]
+    assert ambiguous_task_answer.data["example"] == {"file": "api.md", "slug": "tasks[2]"}
 
 
 @loop_over("commit", ["HEAD", "0" * 40, "abc", ""])
 @loop_over(
     ("tool", "fields"),
     [
-        ("edit_document", NEW),
+        ("edit_document", UPDATE),
         ("complete_task", {"file": "api.md", "slug": "tasks[1]"}),
         ("tag_document", {"file": "api.md", "tags": ["a"]}),
         ("create_document", {"doc_type": "document", "title": "New"}),
@@ -267,5 +278,5 @@ def test_invalid_base_commit_is_refused(
 
 def test_setting_allows_any_overwrite(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"docyard.toml": 'overwrite = "any"\n'})
-    assert not call_tool("edit_document", **NEW).is_error
+    assert not call_tool("edit_document", **UPDATE).is_error
     assert not call_tool("remove_document", path="api.md").is_error

@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, next_call
-from tests.tools.proposals.conftest import approved, done, followed, opened
+from tests.tools.proposals.conftest import approve_as_person, call_next_step, create_proposal, expect_success
 from tools.tool import Answer
 from workspace.workspace import Workspace
 
@@ -14,40 +14,42 @@ SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate"
 
 
 def test_proposals_are_paged_newest_first_and_filtered(call_tool: CallTool) -> None:
-    ids = [opened(call_tool, f"Number {number}") for number in range(5)]
-    done(call_tool("update_proposal", proposal=ids[1], action="close"))
+    ids = [create_proposal(call_tool, f"Number {number}") for number in range(5)]
+    expect_success(call_tool("update_proposal", proposal=ids[1], action="close"))
     first = call_tool("view_proposal", limit=2)
-    opened(call_tool, "Opened between the pages")
-    second = followed(call_tool, first)
-    third = followed(call_tool, second)
-    seen = [one["proposal"] for page in (first, second, third) for one in page.data["proposals"]]
-    assert seen == ids[::-1]
+    create_proposal(call_tool, "Opened between the pages")
+    second = call_next_step(call_tool, first)
+    third = call_next_step(call_tool, second)
+    ids_on_pages = [one["proposal"] for page in (first, second, third) for one in page.data["proposals"]]
+    assert ids_on_pages == ids[::-1]
     assert third.data["next_cursor"] is None
     assert [one["proposal"] for one in call_tool("view_proposal", state="closed").data["proposals"]] == [
         ids[1]
     ]
-    assert followed(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
-    in_work = call_tool("view_proposal", state="open").data["proposals"]
-    assert {one["state"] for one in in_work} == {"draft"}
-    assert len(in_work) == 5
-    wrong = call_tool("view_proposal", state="opened")
-    assert wrong.data["nearest"][0] == "open"
-    assert not call_tool("view_proposal", **wrong.data["example"]).is_error
+    assert call_next_step(call_tool, call_tool("view_proposal", state="merged")).data["states"]["closed"] == 1
+    open_proposals = call_tool("view_proposal", state="open").data["proposals"]
+    assert {one["state"] for one in open_proposals} == {"draft"}
+    assert len(open_proposals) == 5
+    refusal = call_tool("view_proposal", state="opened")
+    assert refusal.data["nearest"][0] == "open"
+    assert not call_tool("view_proposal", **refusal.data["example"]).is_error
     assert call_tool("view_proposal", cursor="x").data["code"] == "INVALID_CURSOR"
     assert call_tool("view_proposal", file="api.md").data["field"] == "proposal"
-    near = call_tool("view_proposal", proposal="zzzzzzzz")
-    assert near.data["code"] == "PROPOSAL_NOT_FOUND"
-    assert not call_tool("view_proposal", **near.data["example"]).is_error
+    refusal = call_tool("view_proposal", proposal="zzzzzzzz")
+    assert refusal.data["code"] == "PROPOSAL_NOT_FOUND"
+    assert not call_tool("view_proposal", **refusal.data["example"]).is_error
 
 
 def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal: str) -> None:
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
     change = {"operation": "update_content", "file": "api.md", "slug": "endpoints/search"}
-    done(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
-    done(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    tip = done(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))["commit"]
+    expect_success(call_tool("edit_document", **change, content="Finds all things.", proposal=proposal))
+    expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
+    tip = expect_success(call_tool("tag_document", file="notes/plain.md", tags=["x"], proposal=proposal))[
+        "commit"
+    ]
     answer = call_tool("view_proposal", proposal=proposal)
-    data = done(answer)
+    data = expect_success(answer)
     assert (data["commit"], data["tip"], data["behind"]) == (tip, tip, 0)
     assert [one["path"] for one in data["changes"]["documents"]] == ["api.md", "notes/plain.md"]
     [text, task] = data["changes"]["documents"][0]["changes"]
@@ -68,12 +70,12 @@ def test_changes_are_returned_as_markdown_and_data(call_tool: CallTool, proposal
     assert [change["address"] for change in section.data["changes"]["documents"][0]["changes"]] == [
         "endpoints/search"
     ]
-    followed(call_tool, section)
-    other = call_tool("view_proposal", proposal=proposal, file="specs/limits.md")
-    assert other.data["code"] == "NOT_CHANGED"
-    assert not call_tool("view_proposal", **other.data["example"]).is_error
-    other = call_tool("view_proposal", proposal=proposal, file="api.md", slug="task")
-    assert other.data["example"]["slug"] == "tasks"
+    call_next_step(call_tool, section)
+    refusal = call_tool("view_proposal", proposal=proposal, file="specs/limits.md")
+    assert refusal.data["code"] == "NOT_CHANGED"
+    assert not call_tool("view_proposal", **refusal.data["example"]).is_error
+    refusal = call_tool("view_proposal", proposal=proposal, file="api.md", slug="task")
+    assert refusal.data["example"]["slug"] == "tasks"
 
 
 @pytest.mark.slow
@@ -81,23 +83,23 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
     lines = "\n\n".join(f"Line {line}." for line in range(20))
     section = "\n\n".join(f"## Part {part}\n\n{lines}" for part in range(99))
     repo.commit({"first.md": f"# First\n\n{section}", "second.md": f"# Second\n\n{section}"})
-    done(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
     for name in ("first.md", "second.md"):
         new = {"operation": "append_content", "file": name, "content": "New. " * 199}
         parts = [{**new, "slug": f"part-{part}"} for part in range(99)]
-        done(call_tool("edit_document", operations=parts, proposal=proposal))
+        expect_success(call_tool("edit_document", operations=parts, proposal=proposal))
     first = call_tool("view_proposal", proposal=proposal)
     assert len(str(first.text)) < 100_000
     assert len(str(first.data)) < 100_000
     [change] = first.data["changes"]["documents"]
     assert (change["path"], change["truncated"]) == ("first.md", True)
     assert change["rest"] in str(first.text)
-    second = followed(call_tool, first)
+    second = call_next_step(call_tool, first)
     assert [one["path"] for one in second.data["changes"]["documents"]] == ["second.md"]
     part = call_tool("view_proposal", proposal=proposal, file="first.md")
     pieces = [str(part.text)]
     while part.data["next_offset"] is not None:
-        part = followed(call_tool, part)
+        part = call_next_step(call_tool, part)
         pieces.append(str(part.text))
     assert len(pieces) > 1
     assert all(f"(`part-{number}`)" in "".join(pieces) for number in range(99))
@@ -105,76 +107,76 @@ def test_long_changes_are_cut_with_call_for_the_rest(call_tool: CallTool, repo: 
 
 def test_new_document_is_read_at_commit_of_proposal(call_tool: CallTool, proposal: str) -> None:
     new = {"doc_type": "document", "title": "First", "initial_content": "Words."}
-    done(call_tool("create_document", **new, proposal=proposal))
+    expect_success(call_tool("create_document", **new, proposal=proposal))
     [change] = call_tool("view_proposal", proposal=proposal).data["changes"]["documents"]
     assert change["kind"] == "added"
     assert "read_before" not in change
-    read = followed(call_tool, Answer({"next_step": change["read_after"]}))
-    assert read.data["title"] == "First"
+    view = call_next_step(call_tool, Answer({"next_step": change["read_after"]}))
+    assert view.data["title"] == "First"
 
 
 def test_rules_and_missing_requirements_are_shown(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = done(call_tool("edit_document", **SPEC))["proposal"]
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    data = done(call_tool("view_proposal", proposal=proposal))
+    proposal = expect_success(call_tool("edit_document", **SPEC))["proposal"]
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    data = expect_success(call_tool("view_proposal", proposal=proposal))
     [demand] = data["demands"]
     assert (demand["paths"], demand["approvals_needed"], demand["met"]) == (["specs/limits.md"], 1, False)
     assert {block["code"] for block in data["missing"]} >= {"NEEDS_APPROVAL"}
-    approved(workspace, proposal)
-    [review] = done(call_tool("view_proposal", proposal=proposal))["reviews"]
+    approve_as_person(workspace, proposal)
+    [review] = expect_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert (review["holds"], review["author"]["token"]) == (True, "ben")
-    left = done(call_tool("view_proposal", proposal=proposal))
-    assert [block["code"] for block in left["missing"]] == ["NEEDS_PERSON"]
-    assert left["demands"][0]["approved_by"] == ["ben"]
-    done(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
+    view = expect_success(call_tool("view_proposal", proposal=proposal))
+    assert [block["code"] for block in view["missing"]] == ["NEEDS_PERSON"]
+    assert view["demands"][0]["approved_by"] == ["ben"]
+    expect_success(call_tool("edit_document", **{**SPEC, "content": "Or more."}, proposal=proposal))
     answer = call_tool("view_proposal", proposal=proposal)
-    [review] = done(answer)["reviews"]
+    [review] = expect_success(answer)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
     assert "does not count: outdated" in str(answer.text)
 
 
 def test_open_change_request_is_shown_until_answered(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    done(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
-    data = done(call_tool("view_proposal", proposal=proposal))
+    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="request_changes", text="Say why."))
+    data = expect_success(call_tool("view_proposal", proposal=proposal))
     assert data["state"] == "changes_requested"
     assert data["missing"][0]["only_clients"] is True
-    done(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    [review] = done(call_tool("view_proposal", proposal=proposal))["reviews"]
+    expect_success(call_tool("tag_document", file="api.md", tags=["y"], proposal=proposal))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    [review] = expect_success(call_tool("view_proposal", proposal=proposal))["reviews"]
     assert review["holds"] is False
 
 
 def test_rewritten_and_deleted_branches_and_unreadable_events_are_reported(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    done(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
-    data = done(call_tool("update_proposal", proposal=proposal, action="submit"))
-    done(
+    expect_success(call_tool("tag_document", file="api.md", tags=["x"], proposal=proposal))
+    data = expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    expect_success(
         call_tool(
             "update_proposal", proposal=proposal, action="comment", text="Hm.", file="api.md", slug="tasks"
         )
     )
     branch = call_tool("view_proposal", proposal=proposal).data["branch"]
     tree = repo.git("rev-parse", f"{branch}^{{tree}}").strip()
-    other = repo.git("commit-tree", tree, "-p", "main", "-m", "Rewritten").strip()
-    repo.git("update-ref", f"refs/heads/{branch}", other, data["commit"])
-    view = done(call_tool("view_proposal", proposal=proposal))
+    rewritten_commit = repo.git("commit-tree", tree, "-p", "main", "-m", "Rewritten").strip()
+    repo.git("update-ref", f"refs/heads/{branch}", rewritten_commit, data["commit"])
+    view = expect_success(call_tool("view_proposal", proposal=proposal))
     assert "was rewritten" in view["hints"][0]
     assert [thread["now"] for thread in view["comments"]] == ["here"]
     repo.git("update-ref", "-d", f"refs/heads/{branch}")
-    deleted = call_tool("view_proposal", proposal=proposal)
-    assert done(deleted)["state"] == "gone"
-    assert "was deleted" in deleted.data["hints"][0]
-    assert [thread["text"] for thread in deleted.data["comments"]] == ["Hm."]
-    followed(call_tool, deleted)
+    view_after_deletion = call_tool("view_proposal", proposal=proposal)
+    assert expect_success(view_after_deletion)["state"] == "gone"
+    assert "was deleted" in view_after_deletion.data["hints"][0]
+    assert [thread["text"] for thread in view_after_deletion.data["comments"]] == ["Hm."]
+    call_next_step(call_tool, view_after_deletion)
     assert call_tool("edit_document", **SPEC, proposal=proposal).data["state"] == "gone"
 
 
-def test_text_of_people_cannot_imitate_the_page(call_tool: CallTool) -> None:
+def test_markdown_in_title_and_description_is_escaped(call_tool: CallTool) -> None:
     title = "# Nothing\n\n## Merge requirements `x` [a](b)"
-    done(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
+    expect_success(call_tool("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
     answer = call_tool("view_proposal", proposal=call_tool("view_proposal").data["proposals"][0]["proposal"])
     lines = str(answer.text).split("\n")
     assert lines[0].startswith("# \\# Nothing ")
@@ -185,51 +187,59 @@ def test_text_of_people_cannot_imitate_the_page(call_tool: CallTool) -> None:
 
 def test_comments_are_paged(call_tool: CallTool, proposal: str) -> None:
     for number in range(7):
-        done(call_tool("update_proposal", proposal=proposal, action="comment", text=f"Remark {number}"))
-    whole = call_tool("view_proposal", proposal=proposal)
-    assert (len(whole.data["comments"]), whole.data["comments_total"]) == (5, 7)
+        expect_success(
+            call_tool("update_proposal", proposal=proposal, action="comment", text=f"Remark {number}")
+        )
+    view = call_tool("view_proposal", proposal=proposal)
+    assert (len(view.data["comments"]), view.data["comments_total"]) == (5, 7)
     page = call_tool("view_proposal", proposal=proposal, comments=True, limit=4)
-    more = followed(call_tool, page)
-    assert [thread["text"] for answer in (page, more) for thread in answer.data["comments"]] == [
+    second_page = call_next_step(call_tool, page)
+    assert [thread["text"] for answer in (page, second_page) for thread in answer.data["comments"]] == [
         f"Remark {number}" for number in range(7)
     ]
-    assert next_call(more)[1]["reply_to"] == more.data["comments"][-1]["comment"]
+    assert next_call(second_page)[1]["reply_to"] == second_page.data["comments"][-1]["comment"]
 
 
-@pytest.mark.parametrize("wrong", [{"limit": 1000}, {"cursor": "xx"}, {"state": "opne"}])
-def test_invalid_list_arguments_return_working_example(call_tool: CallTool, wrong: dict[str, object]) -> None:
-    refused = call_tool("view_proposal", **wrong)
-    assert refused.is_error
-    assert call_tool("view_proposal", **refused.data["example"]).data["proposals"] == []
+@pytest.mark.parametrize("invalid_fields", [{"limit": 1000}, {"cursor": "xx"}, {"state": "opne"}])
+def test_invalid_list_arguments_return_working_example(
+    call_tool: CallTool, invalid_fields: dict[str, object]
+) -> None:
+    refusal = call_tool("view_proposal", **invalid_fields)
+    assert refusal.is_error
+    assert call_tool("view_proposal", **refusal.data["example"]).data["proposals"] == []
 
 
 def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = opened(call_tool, "Empty")
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
+    proposal = create_proposal(call_tool, "Empty")
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     view = call_tool("view_proposal", proposal=proposal)
     assert [block["code"] for block in view.data["missing"]] == ["NOTHING_PROPOSED"]
     assert view.data["next_step"].startswith("Write there, such as edit_document")
     assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "NOTHING_PROPOSED"
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
-    one = proposal_actions.find(proposal)
+    proposal_record = proposal_actions.find(proposal)
     assert (
-        proposal_actions.find_merge_blockers(one, proposal_reviews.preview(one)).blockers[0].code
+        proposal_actions.find_merge_blockers(proposal_record, proposal_reviews.preview(proposal_record))
+        .blockers[0]
+        .code
         == "NOTHING_PROPOSED"
     )
-    followed(call_tool, view)
+    call_next_step(call_tool, view)
     assert call_tool("view_proposal", proposal=proposal).data["missing"] == []
 
 
 def test_only_own_commits_are_listed_after_refresh_and_merge(call_tool: CallTool, repo: Repo) -> None:
-    proposal = opened(call_tool, "Mine")
-    done(call_tool("edit_document", operation="add_section", file="api.md", title="Mine", proposal=proposal))
+    proposal = create_proposal(call_tool, "Mine")
+    expect_success(
+        call_tool("edit_document", operation="add_section", file="api.md", title="Mine", proposal=proposal)
+    )
     repo.commit({"other.md": "# Other\n"})
-    done(call_tool("update_proposal", proposal=proposal, action="refresh"))
+    expect_success(call_tool("update_proposal", proposal=proposal, action="refresh"))
 
-    def refreshes() -> list[bool]:
+    def list_refresh_flags() -> list[bool]:
         commits = call_tool("view_proposal", proposal=proposal).data["commits"]
         return ["refresh" in commit for commit in commits]
 
-    assert refreshes() == [True, False]
-    done(call_tool("update_proposal", proposal=proposal, action="merge"))
-    assert refreshes() == [True, False]
+    assert list_refresh_flags() == [True, False]
+    expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    assert list_refresh_flags() == [True, False]

@@ -9,7 +9,13 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import API, CallTool, next_call
-from tests.tools.proposals.conftest import approved, done, followed, opened, seen
+from tests.tools.proposals.conftest import (
+    approve_as_person,
+    call_next_step,
+    commit_fields,
+    create_proposal,
+    expect_success,
+)
 from tools.proposals import update_proposal
 from tools.proposals.update_proposal import ACTIONS
 from tools.registry import Toolbox
@@ -23,75 +29,79 @@ def edit(slug: str, content: str) -> dict[str, Any]:
     return {"operation": "update_content", "file": "api.md", "slug": slug, "content": content}
 
 
-def conflicting(call_tool: CallTool, title: str = "Mine") -> str:
-    """Return a proposal that changed a section as its target did, but differently; and one more thing."""
+def create_conflicting_proposal(call_tool: CallTool, title: str = "Mine") -> str:
+    """Create a proposal that conflicts with its target in one section and adds another; return its id."""
     call_tool("view_document", file="api.md", slug="_preamble", include_subsections=True)
-    proposal = opened(call_tool, title)
-    done(call_tool("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    done(call_tool("edit_document", **edit("endpoints/search", "Finds some things.")))
+    proposal = create_proposal(call_tool, title)
+    expect_success(call_tool("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    expect_success(call_tool("edit_document", **edit("endpoints/search", "Finds some things.")))
     return proposal
 
 
 def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    step = call_tool("create_proposal")
-    tool, example = next_call(step)
+    usage = call_tool("create_proposal")
+    tool, example = next_call(usage)
     assert (tool, set(example)) == ("create_proposal", {"title", "description"})
-    half = call_tool("create_proposal", title="Rate limits")
-    assert (half.data["created"], half.data["missing"]) == (False, ["description"])
-    assert next_call(half)[1]["title"] == "Rate limits"
+    partial_answer = call_tool("create_proposal", title="Rate limits")
+    assert (partial_answer.data["created"], partial_answer.data["missing"]) == (False, ["description"])
+    assert next_call(partial_answer)[1]["title"] == "Rate limits"
     first = call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
-    data = done(first)
+    data = expect_success(first)
     assert data["branch"] == f"proposals/{data['proposal']}-rate-limits"
     assert (data["state"], data["target"], data["commit"]) == ("draft", "main", before)
-    assert followed(call_tool, first).data["proposal"] == data["proposal"]
-    again = done(call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key"))
-    assert again["proposal"] == data["proposal"]
+    assert call_next_step(call_tool, first).data["proposal"] == data["proposal"]
+    retry = expect_success(
+        call_tool("create_proposal", title="Rate limits", description="Why.", idempotency_key="key")
+    )
+    assert retry["proposal"] == data["proposal"]
     assert call_tool("view_proposal").data["total"] == 1
 
 
 def test_emoji_and_duplicate_titles_are_accepted_and_long_refused(call_tool: CallTool) -> None:
-    first = done(call_tool("create_proposal", title="🦄", description=""))
-    second = done(call_tool("create_proposal", title="🦄", description="", submit=True))
+    first = expect_success(call_tool("create_proposal", title="🦄", description=""))
+    second = expect_success(call_tool("create_proposal", title="🦄", description="", submit=True))
     assert first["proposal"] != second["proposal"]
     assert second["state"] == "open"
     assert first["proposal"] in second["hints"][0]
-    long = call_tool("create_proposal", title="x" * 10_000, description="y")
-    assert long.data["code"] == "INVALID_WORDS"
-    assert not call_tool("create_proposal", **long.data["example"]).is_error
+    refusal = call_tool("create_proposal", title="x" * 10_000, description="y")
+    assert refusal.data["code"] == "INVALID_WORDS"
+    assert not call_tool("create_proposal", **refusal.data["example"]).is_error
 
 
 def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
     assert set(call_tool("update_proposal").data["usage"]["actions"]) == set(ACTIONS)
-    possible = call_tool("update_proposal", proposal=proposal)
-    assert "submit" in possible.data["actions"]
-    followed(call_tool, possible)
-    for wrong, code, field in (
+    actions = call_tool("update_proposal", proposal=proposal)
+    assert "submit" in actions.data["actions"]
+    call_next_step(call_tool, actions)
+    for invalid_fields, code, field in (
         ({"action": "aprove"}, "INVALID_ARGUMENTS", "action"),
         ({"action": "comment"}, "INVALID_ARGUMENTS", "text"),
         ({"action": "edit"}, "INVALID_ARGUMENTS", "title"),
         ({"action": "merge", "text": "now"}, "INVALID_ARGUMENTS", "text"),
         ({"action": "refresh", "resolutions": [{"file": "api.md"}]}, "INVALID_ARGUMENTS", "commit"),
     ):
-        answer = call_tool("update_proposal", proposal=proposal, **wrong)
+        answer = call_tool("update_proposal", proposal=proposal, **invalid_fields)
         assert (answer.data["code"], answer.data["field"]) == (code, field)
         assert answer.data["usage"]["action"] in ACTIONS
     assert call_tool("update_proposal", proposal=proposal, action="aprove").data["nearest"][0] == "approve"
     assert call_tool("update_proposal", proposal=proposal, title="Better").data["action"] == "edit"
-    wrong_id = call_tool("update_proposal", proposal="zzzzzzzz", action="merge")
-    assert wrong_id.data["example"] == {"proposal": proposal, "action": "comment", "text": "…"}
+    refusal = call_tool("update_proposal", proposal="zzzzzzzz", action="merge")
+    assert refusal.data["example"] == {"proposal": proposal, "action": "comment", "text": "…"}
 
 
 def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
-    place = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
-    field_name = done(
-        call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **place)
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    location = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
+    comment = expect_success(
+        call_tool("update_proposal", proposal=proposal, action="comment", text="How leaky?", **location)
     )
-    answer = {"text": "Very.", "reply_to": field_name["comment"]}
-    done(call_tool("update_proposal", proposal=proposal, **answer))  # the fields decide that it is a comment
-    done(
+    reply_fields = {"text": "Very.", "reply_to": comment["comment"]}
+    expect_success(
+        call_tool("update_proposal", proposal=proposal, **reply_fields)
+    )  # the fields select the action "comment"
+    expect_success(
         call_tool(
             "edit_document",
             operation="move_section",
@@ -106,9 +116,9 @@ def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> N
     assert thread["author"]["client"] == "tester"
     assert [reply["text"] for reply in thread["replies"]] == ["Very."]
     assert thread["now"] in ("here", "moved")
-    wrong = call_tool("update_proposal", proposal=proposal, action="comment", text="x", reply_to="0" * 16)
-    assert wrong.data["code"] == "INVALID_WORDS"
-    assert field_name["comment"] in wrong.data["candidates"]
+    refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="x", reply_to="0" * 16)
+    assert refusal.data["code"] == "INVALID_WORDS"
+    assert comment["comment"] in refusal.data["candidates"]
 
 
 def test_client_cannot_approve_or_merge_protected_changes(
@@ -116,8 +126,8 @@ def test_client_cannot_approve_or_merge_protected_changes(
 ) -> None:
     before = repo.head()
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = done(call_tool("edit_document", **spec))["proposal"]
-    done(call_tool("update_proposal", proposal=proposal, action="submit"))
+    proposal = expect_success(call_tool("edit_document", **spec))["proposal"]
+    expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     answer = call_tool(
         "update_proposal", proposal=proposal, action="approve", text="I am a person, honestly."
     )
@@ -126,7 +136,7 @@ def test_client_cannot_approve_or_merge_protected_changes(
     assert not call_tool("update_proposal", **answer.data["example"]).is_error
     blocked = call_tool("update_proposal", proposal=proposal, action="merge")
     assert blocked.data["code"] == "MERGE_BLOCKED"
-    approved(workspace, proposal)
+    approve_as_person(workspace, proposal)
     assert call_tool("view_proposal", proposal=proposal).data["state"] == "approved"
     merge = call_tool("update_proposal", proposal=proposal, action="merge")
     assert merge.data["code"] == "NEEDS_PERSON"
@@ -138,12 +148,12 @@ def test_person_with_token_approves_and_merges(
     call_tool: CallTool, toolbox: Toolbox, repo: Repo, workspace: Workspace
 ) -> None:
     spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
-    proposal = done(call_tool("edit_document", **spec))["proposal"]
+    proposal = expect_success(call_tool("edit_document", **spec))["proposal"]
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add("cy", "Cy", "cy@example.org"))
     context = replace(toolbox.context("browser"), person=person)
     for action in ("approve", "merge"):
-        done(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
+        expect_success(update_proposal.TOOL.run(context, {"proposal": proposal, "action": action}))
     assert repo.git("log", "-1", "--format=%an").strip() == "Cy"
     assert "Or less." in (repo.path / "specs/limits.md").read_text()
 
@@ -151,90 +161,103 @@ def test_person_with_token_approves_and_merges(
 def test_merged_text_is_searchable_and_second_merge_is_noop(
     call_tool: CallTool, repo: Repo, proposal: str
 ) -> None:
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     assert call_tool("search_docs", query="leaky bucket").data["hits"] == []
     answer = call_tool("update_proposal", proposal=proposal, action="merge")
-    data = done(answer)
+    data = expect_success(answer)
     assert (data["state"], data["changed"], data["commit"]) == ("merged", True, repo.head())
-    followed(call_tool, answer)
+    call_next_step(call_tool, answer)
     assert call_tool("search_docs", query="leaky bucket").data["hits"][0]["chunk_id"] == "api.md#quotas"
-    again = done(call_tool("update_proposal", proposal=proposal, action="merge"))
-    assert (again["changed"], again["commit"]) == (False, repo.head())
-    ended = call_tool("update_proposal", proposal=proposal, action="refresh")
-    assert ended.data["code"] == "PROPOSAL_ENDED"
-    assert not call_tool("update_proposal", **ended.data["example"]).is_error
+    second_merge = expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    assert (second_merge["changed"], second_merge["commit"]) == (False, repo.head())
+    refusal = call_tool("update_proposal", proposal=proposal, action="refresh")
+    assert refusal.data["code"] == "PROPOSAL_ENDED"
+    assert not call_tool("update_proposal", **refusal.data["example"]).is_error
     assert repo.fsck() == repo.status() == ""
 
 
-@pytest.mark.parametrize("choice", ["ours", "theirs", "content", "gone"])
-def test_conflict_is_decided_with_its_shown_fields(call_tool: CallTool, repo: Repo, choice: str) -> None:
-    proposal = conflicting(call_tool)
+@pytest.mark.parametrize("choice", ["ours", "theirs", "content", "empty"])
+def test_conflict_is_resolved_with_fields_of_answer(call_tool: CallTool, repo: Repo, choice: str) -> None:
+    proposal = create_conflicting_proposal(call_tool)
     tip = repo.head()
     view = call_tool("view_proposal", proposal=proposal)
-    refused = call_tool("update_proposal", proposal=proposal, action="refresh")
+    refusal = call_tool("update_proposal", proposal=proposal, action="refresh")
     merge = call_tool("update_proposal", proposal=proposal, action="merge")
-    assert refused.data["code"] == merge.data["code"] == "MERGE_CONFLICT"
-    assert refused.data["conflicts"] == merge.data["conflicts"] == view.data["conflicts"]
+    assert refusal.data["code"] == merge.data["code"] == "MERGE_CONFLICT"
+    assert refusal.data["conflicts"] == merge.data["conflicts"] == view.data["conflicts"]
     [conflict] = view.data["conflicts"]
-    shown = seen(view)
-    assert shown == seen(refused) == seen(merge)
+    commits = commit_fields(view)
+    assert commits == commit_fields(refusal) == commit_fields(merge)
     assert (conflict["file"], conflict["where"]) == ("api.md", "endpoints/search")
     assert ("all" in conflict["ours"], "some" in conflict["theirs"]) == (True, True)
     assert view.data["missing"][0]["code"] == "MERGE_CONFLICT"
     assert "Finds all." in str(view.text)
-    decided: dict[str, Any] = {**conflict, "choice": "content" if choice == "gone" else choice}
+    resolution: dict[str, Any] = {**conflict, "choice": "content" if choice == "empty" else choice}
     if choice == "content":
-        decided["content"] = "Finds everything.\n"
-    if choice == "gone":
-        decided["content"] = ""
-    data = done(
-        call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[decided], **shown)
+        resolution["content"] = "Finds everything.\n"
+    if choice == "empty":
+        resolution["content"] = ""
+    data = expect_success(
+        call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[resolution], **commits)
     )
     text = repo.git("show", f"{data['commit']}:api.md")
-    words = {"ours": "Finds all.", "theirs": "Finds some things.", "content": "Finds everything.", "gone": ""}
-    assert [word for word in words.values() if word and word in text] == [
-        word for word in [words[choice]] if word
+    texts = {
+        "ours": "Finds all.",
+        "theirs": "Finds some things.",
+        "content": "Finds everything.",
+        "empty": "",
+    }
+    assert [word for word in texts.values() if word and word in text] == [
+        word for word in [texts[choice]] if word
     ]
     assert "A leaky bucket." in text
     assert "### Search\n" in text
     assert repo.git("rev-list", "--parents", "-n1", data["commit"]).split()[2] == tip
-    assert done(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
+    assert (
+        expect_success(call_tool("update_proposal", proposal=proposal, action="merge"))["state"] == "merged"
+    )
 
 
 def test_example_of_refused_refresh_succeeds(call_tool: CallTool) -> None:
-    proposal = conflicting(call_tool)
-    refused = call_tool("update_proposal", proposal=proposal, action="merge")
-    done(call_tool("update_proposal", **refused.data["example"]))
+    proposal = create_conflicting_proposal(call_tool)
+    refusal = call_tool("update_proposal", proposal=proposal, action="merge")
+    expect_success(call_tool("update_proposal", **refusal.data["example"]))
 
 
-def test_next_step_of_conflicting_proposal_decides_conflict(call_tool: CallTool) -> None:
-    step = followed(call_tool, call_tool("view_proposal", proposal=conflicting(call_tool)))
+def test_next_step_of_conflicting_proposal_resolves_conflict(call_tool: CallTool) -> None:
+    step = call_next_step(
+        call_tool, call_tool("view_proposal", proposal=create_conflicting_proposal(call_tool))
+    )
     assert step.data["action"] == "refresh"
     assert step.data["changed"] is True
 
 
-def test_undecided_conflicts_and_unknown_units_are_reported(call_tool: CallTool) -> None:
-    proposal = conflicting(call_tool)
+def test_unresolved_conflicts_and_unknown_units_are_reported(call_tool: CallTool) -> None:
+    proposal = create_conflicting_proposal(call_tool)
     view = call_tool("view_proposal", proposal=proposal)
-    [conflict], shown = view.data["conflicts"], seen(view)
-    other = {**conflict, "where": "endpoints", "choice": "ours"}
-    refused = call_tool("update_proposal", proposal=proposal, action="refresh", resolutions=[other], **shown)
-    assert refused.data["conflicts"] == [conflict]
-    for wrong, field_name in (
+    [conflict], commits = view.data["conflicts"], commit_fields(view)
+    resolution = {**conflict, "where": "endpoints", "choice": "ours"}
+    refusal = call_tool(
+        "update_proposal", proposal=proposal, action="refresh", resolutions=[resolution], **commits
+    )
+    assert refusal.data["conflicts"] == [conflict]
+    for invalid_fields, field_name in (
         ({"choice": "mine"}, "choice"),
         ({"choice": "content"}, "content"),
         ({"choice": "ours", "content": "x"}, "content"),
         ({"choice": "ours", "kind": "txt"}, "kind"),
         ({"choice": "ours", "were": "x"}, "were"),
     ):
-        answer = call_tool("update_proposal", proposal=proposal, resolutions=[{**conflict, **wrong}], **shown)
+        answer = call_tool(
+            "update_proposal", proposal=proposal, resolutions=[{**conflict, **invalid_fields}], **commits
+        )
         assert answer.data["code"] == "INVALID_ARGUMENTS"
         assert field_name in answer.data["error"]
 
 
 def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Repo) -> None:
-    proposal = opened(call_tool, "Mine")
-    done(call_tool("edit_document", **SECTION, proposal=proposal))
+    proposal = create_proposal(call_tool, "Mine")
+    expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     repo.git("rm", "-q", "api.md")
     repo.git("commit", "-q", "-m", "Gone")
     [conflict] = call_tool("view_proposal", proposal=proposal).data["conflicts"]
@@ -244,19 +267,19 @@ def test_document_removed_on_target_is_a_conflict(call_tool: CallTool, repo: Rep
 
 def test_proposal_is_closed_reopened_and_edited(call_tool: CallTool, proposal: str) -> None:
     closed = call_tool("update_proposal", proposal=proposal, action="close", text="Done elsewhere.")
-    assert done(closed)["state"] == "closed"
-    assert followed(call_tool, closed).data["state"] == "draft"
-    data = done(
+    assert expect_success(closed)["state"] == "closed"
+    assert call_next_step(call_tool, closed).data["state"] == "draft"
+    data = expect_success(
         call_tool("update_proposal", proposal=proposal, action="edit", title="Quotas", description="New.")
     )
     assert data["title"] == "Quotas"
     assert call_tool("view_proposal", proposal=proposal).data["description"] == "New."
 
 
-@pytest.mark.parametrize("wrong", [{"file": "api.md", "slug": "endpont"}, {"file": "apii.md"}])
+@pytest.mark.parametrize("invalid_fields", [{"file": "api.md", "slug": "endpont"}, {"file": "apii.md"}])
 def test_comment_on_misspelt_section_returns_working_example(
-    call_tool: CallTool, proposal: str, wrong: dict[str, str]
+    call_tool: CallTool, proposal: str, invalid_fields: dict[str, str]
 ) -> None:
-    refused = call_tool("update_proposal", proposal=proposal, action="comment", text="Why?", **wrong)
-    assert refused.is_error
-    assert done(call_tool("update_proposal", **refused.data["example"]))["comment"]
+    refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="Why?", **invalid_fields)
+    assert refusal.is_error
+    assert expect_success(call_tool("update_proposal", **refusal.data["example"]))["comment"]

@@ -1,0 +1,75 @@
+"""Parallel actions between two reads of one call: the answer describes the effect of this call only."""
+
+from __future__ import annotations
+
+import pytest
+
+from index.service import SearchIndex
+from tests.call_hooks import run_after_call
+from tests.repositories import Repo
+from tests.tools.conftest import CallTool, make_client
+from tests.tools.proposals.conftest import expect_success
+from tools.registry import Toolbox
+from workspace.proposals.actions.actions import ProposalActions
+from workspace.proposals.actions.repository import ProposalRepository
+
+WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
+
+
+def test_searchable_write_is_not_reported_pending_after_other_commits(
+    call_tool: CallTool, repo: Repo, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_after_call(
+        monkeypatch, SearchIndex, "follow", lambda: repo.commit({"notes/plain.md": "# Plain\n\nLater.\n"})
+    )
+    assert "hints" not in expect_success(call_tool("edit_document", **WRITE))
+    monkeypatch.setattr(SearchIndex, "follow", lambda index: repo.git("rev-parse", "HEAD~3").strip())
+    assert "not searchable yet" in expect_success(call_tool("edit_document", **WRITE))["hints"][0]
+
+
+def test_comment_id_is_own_despite_equal_parallel_comment(
+    call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comment = {"proposal": proposal, "action": "comment", "text": "Good."}
+    other_client = make_client(toolbox)
+    other_ids: list[str] = []
+    run_after_call(
+        monkeypatch,
+        ProposalRepository,
+        "append",
+        lambda: other_ids.append(expect_success(other_client("update_proposal", **comment))["comment"]),
+    )
+    first = expect_success(call_tool("update_proposal", **comment, idempotency_key="K"))
+    retry = expect_success(call_tool("update_proposal", **comment, idempotency_key="K"))
+    assert first["comment"] == retry["comment"] != other_ids[0]
+
+
+def test_retry_returns_result_if_proposal_ends_meanwhile(
+    call_tool: CallTool, toolbox: Toolbox, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {**WRITE, "proposal": proposal, "idempotency_key": "K"}
+    first = expect_success(call_tool("edit_document", **call))
+    other_client = make_client(toolbox)
+    merge = {"proposal": proposal, "action": "merge"}
+    run_after_call(
+        monkeypatch, ProposalActions, "find", lambda: expect_success(other_client("update_proposal", **merge))
+    )
+    retry = expect_success(call_tool("edit_document", **call))
+    assert (retry["repeated"], retry["commit"]) == (True, first["commit"])
+
+
+def test_direct_write_to_proposal_closed_at_once_is_reported(
+    call_tool: CallTool, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_client = make_client(toolbox)
+
+    def close() -> None:
+        [closed_proposal] = expect_success(other_client("view_proposal"))["proposals"]
+        expect_success(other_client("update_proposal", proposal=closed_proposal["proposal"], action="close"))
+
+    run_after_call(monkeypatch, ProposalActions, "propose", close)
+    call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}
+    first = expect_success(call_tool("edit_document", **call))
+    retry = expect_success(call_tool("edit_document", **call))
+    assert (retry["proposal"], retry["commit"]) == (first["proposal"], first["commit"])
+    assert (retry["repeated"], "repeated" in first) == (True, False)
