@@ -17,7 +17,7 @@ from docyard.web.page_request import PageRequest
 from docyard.web.proposals import actions
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
-from tests.docyard.web.proposals.pages import pages
+from tests.docyard.web.proposals.pages import create_pages
 from tests.stdio_client import RawClient
 from tools.registry import Toolbox
 from workspace.proposals.actions.repository import ProposalRepository
@@ -106,7 +106,7 @@ async def test_unencodable_answer_of_write_is_success_with_commit(
 def test_page_that_fails_after_commit_reports_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     one = site.scene.proposed()
     key = "0" * 32
     before = len(site.scene.proposal_actions.list_events(one))
@@ -127,7 +127,7 @@ def test_page_that_fails_after_commit_reports_commit(
 def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     one = site.scene.proposed()
     monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
     monkeypatch.setattr(PageRequest, "page", raise_disk_full)
@@ -137,7 +137,7 @@ def test_failed_error_page_after_commit_returns_plain_text(
 
 
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
-    site = pages(tmp_path)
+    site = create_pages(tmp_path)
     one = site.scene.proposed()
     site._written = raise_disk_full  # type: ignore[method-assign]
     object.__setattr__(site.site, "notify_write", raise_disk_full)

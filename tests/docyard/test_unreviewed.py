@@ -13,7 +13,7 @@ from docyard.commands.doctor import check_all
 from docyard.sync import Synchronizer
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.web.proposals.pages import Pages, text_of
+from tests.docyard.web.proposals.pages import Pages, extract_text
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from tools.registry import Toolbox
@@ -83,11 +83,11 @@ def test_proposals_show_prints_unreviewed_changes(
 
 
 def test_page_of_proposal_shows_unreviewed_changes(scene: Scene, proposal: Proposal) -> None:
-    page = text_of(Pages(scene).show(proposal))
+    page = extract_text(Pages(scene).show(proposal))
     assert "Not reviewed yet" in page
     assert "Nobody has read this." in page
     refused = Pages(scene).submit_refused(proposal, "merge", 409, commit=proposal.tip or "")
-    assert "no reviewer of the proposal has seen" in text_of(refused)
+    assert "no reviewer of the proposal has seen" in extract_text(refused)
 
 
 def test_doctor_lists_void_approvals(scene: Scene, proposal: Proposal) -> None:

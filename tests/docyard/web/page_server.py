@@ -64,10 +64,10 @@ class ParsedPage(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.wrong: list[str] = []
+        self.nesting_errors: list[str] = []
         self._open: list[str] = []
         self.feed(html)
-        self.wrong += [f"<{name}> is open at the end" for name in self._open]
+        self.nesting_errors += [f"<{name}> is open at the end" for name in self._open]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -78,9 +78,9 @@ class ParsedPage(HTMLParser):
         if self._open[-1:] == [tag]:
             self._open.pop()
         elif "svg" not in self._open:
-            self.wrong.append(f"</{tag}> closes {self._open[-1:]}")
+            self.nesting_errors.append(f"</{tag}> closes {self._open[-1:]}")
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def find_all(self, tag: str) -> list[dict[str, str | None]]:
         """Return the attributes of each element with a tag."""
         return [attributes for name, attributes in self.elements if name == tag]
 

@@ -21,22 +21,24 @@ from workspace.document.document import Document
 from workspace.proposals.review.changes import CommitChanges
 
 LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
-TEXTS = st.lists(st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40]))
+LINE_LISTS = st.lists(
+    st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40])
+)
 
 
-def document(text: str, path: str = "a.md") -> Document:
+def parse_document(text: str, path: str = "a.md") -> Document:
     return Document.parse(text.encode(), path=path)
 
 
-def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
-    found = compare_document(document(old), document(new))
-    return CommitChanges("a" * 40, "b" * 40, (found,) if found else (), files)
+def build_changes(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
+    change = compare_document(parse_document(old), parse_document(new))
+    return CommitChanges("a" * 40, "b" * 40, (change,) if change else (), files)
 
 
-def side(rows: tuple[DiffRow, ...], style: str) -> str:
+def join_side(rows: tuple[DiffRow, ...], style: str) -> str:
     """Return the text of one side: the unchanged runs, and those of a style."""
-    which = "old" if style == "removed" else "new"
-    return "\n".join("".join(piece.text for piece in getattr(row, which)) for row in rows)
+    field = "old" if style == "removed" else "new"
+    return "\n".join("".join(piece.text for piece in getattr(row, field)) for row in rows)
 
 
 @loop_over(
@@ -50,26 +52,26 @@ def side(rows: tuple[DiffRow, ...], style: str) -> str:
         ("Begin.\n\n" + LINES, "Began so.\n\n" + LINES, ["words", "same", "folded"]),
         ("Same.\n", "Same.\n", ["same"]),
     ],
-    ids=["came", "went", "words", "code", "folded-above", "folded-below", "same"],
+    ids=["added", "removed", "words", "code", "folded-above", "folded-below", "same"],
 )
 def test_rows_have_the_expected_kinds(before: str, after: str, kinds: list[str]) -> None:
     assert [row.kind for row in build_rows(before, after).rows] == kinds
 
 
-@given(TEXTS, TEXTS)
+@given(LINE_LISTS, LINE_LISTS)
 @settings(max_examples=scale_examples(60), deadline=None)
 def test_rows_contain_both_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    found = build_rows(before, after)
-    assert found.more == 0
-    assert side(found.rows, "removed").split() == before.split()
-    assert side(found.rows, "added").split() == after.split()
+    change = build_rows(before, after)
+    assert change.more == 0
+    assert join_side(change.rows, "removed").split() == before.split()
+    assert join_side(change.rows, "added").split() == after.split()
 
 
 def test_long_change_is_truncated_and_counted() -> None:
-    found = build_rows("", "word " * MAX_CHANGE_CHARS)
-    assert found.more > 0
-    assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MAX_CHANGE_CHARS
+    change = build_rows("", "word " * MAX_CHANGE_CHARS)
+    assert change.more > 0
+    assert sum(len(piece.text) for row in change.rows for piece in row.new) <= MAX_CHANGE_CHARS
 
 
 def test_invisible_characters_are_replaced() -> None:
@@ -79,7 +81,7 @@ def test_invisible_characters_are_replaced() -> None:
 
 def test_pages_cover_every_section_once() -> None:
     old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MAX_SECTIONS * 2 + 5))
-    changes = changed(old, old.replace("Old.", "New words."))
+    changes = build_changes(old, old.replace("Old.", "New words."))
     headings, offset, pages = [], 0, 0
     while True:
         diff = build_diff(changes, offset=offset)
@@ -95,41 +97,44 @@ def test_pages_cover_every_section_once() -> None:
 
 def test_files_are_counted_and_filtered() -> None:
     files = tuple(f"f{number:04}.png" for number in range(MAX_FILES + 3))
-    diff = build_diff(changed("a\n", "b\n", files))
+    diff = build_diff(build_changes("a\n", "b\n", files))
     assert (len(diff.files), diff.more_files) == (MAX_FILES, 3)
-    only = build_diff(changed("a\n", "b\n", files), path="f0001.png")
-    assert (only.documents, only.files) == ((), ("f0001.png",))
+    filtered_diff = build_diff(build_changes("a\n", "b\n", files), path="f0001.png")
+    assert (filtered_diff.documents, filtered_diff.files) == ((), ("f0001.png",))
 
 
 def test_task_and_metadata_changes_are_sentences() -> None:
     old = "---\nstatus: draft\n---\n# T\n\n## Do\n\n- [ ] One\n- [x] Two\n"
     new = "---\nstatus: done\n---\n# T\n\n## Do\n\n- [x] One\n- [ ] Two\n"
-    [shown] = build_diff(changed(old, new)).documents
-    matter, do = shown.sections
-    assert (matter.heading, matter.address) == ("Front matter", "")
-    assert "".join(part.text for part in matter.changes[0].sentence) == "Front matter, status: draft → done"
-    sentences = [(change.mark, "".join(part.text for part in change.sentence)) for change in do.changes]
+    [document] = build_diff(build_changes(old, new)).documents
+    front_matter, section = document.sections
+    assert (front_matter.heading, front_matter.address) == ("Front matter", "")
+    assert (
+        "".join(part.text for part in front_matter.changes[0].sentence)
+        == "Front matter, status: draft → done"
+    )
+    sentences = [(change.mark, "".join(part.text for part in change.sentence)) for change in section.changes]
     assert sentences == [("☑", "Task completed: One."), ("☐", "Task reopened: Two.")]
-    assert do.kinds == ("tasks",)
+    assert section.kinds == ("tasks",)
 
 
 def test_documents_and_sections_have_distinct_ids() -> None:
-    places = {
+    element_ids = {
         format_element_id("a.md"),
         format_element_id("a.md", ""),
         format_element_id("a.md", "b"),
         format_element_id("a.md\nb"),
     }
-    assert len(places) == 3  # a path has no line ends, so the last two cannot both exist
+    assert len(element_ids) == 3  # a path has no line ends, so the last two cannot both exist
 
 
 def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     lines = "A line that stays.\n\n" * 500
-    found = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
-    shown = sum(len(row.new[0].text) for row in found.rows if row.kind in ("same", "folded"))
-    assert shown <= 1_000
-    assert abs(shown + found.more - len(lines)) < 10  # without blank lines at the ends
-    assert found.rows[-1].kind == "words"
-    came = build_rows("Old.\n", "word " * 1_000, 1_000)
-    shown_chars = sum(len(piece.text) for row in came.rows for piece in row.old + row.new)
-    assert came.more == len("Old.") + 5_000 - shown_chars
+    change = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
+    unchanged_chars = sum(len(row.new[0].text) for row in change.rows if row.kind in ("same", "folded"))
+    assert unchanged_chars <= 1_000
+    assert abs(unchanged_chars + change.more - len(lines)) < 10  # without blank lines at the ends
+    assert change.rows[-1].kind == "words"
+    replacement = build_rows("Old.\n", "word " * 1_000, 1_000)
+    shown_chars = sum(len(piece.text) for row in replacement.rows for piece in row.old + row.new)
+    assert replacement.more == len("Old.") + 5_000 - shown_chars

@@ -1,4 +1,4 @@
-"""Rules for every page: valid HTML, forms of the own session only, and errors with a fix."""
+"""Rules for every page: valid HTML, only forms of the same session, and errors with a fix."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    made = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
-    made.git("mv", "guides/setup.md", "guides/start.md")
-    made.commit({}, "Moved")
-    return made
+    new_repo = normal(tmp_path_factory.mktemp("frame") / "r", FILES)
+    new_repo.git("mv", "guides/setup.md", "guides/start.md")
+    new_repo.commit({}, "Moved")
+    return new_repo
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def server(repo: Repo) -> Iterator[PageServer]:
 
 @loop_over("url", PAGES.values(), ids=PAGES)
 def test_page_is_valid_html(server: PageServer, url: str) -> None:
-    _check(server.client.get(url).text)
+    _check_html(server.client.get(url).text)
 
 
 @loop_over("is_wrong", [False, True], ids=["first", "wrong"])
@@ -61,27 +61,27 @@ def test_login_page_is_valid_html(is_wrong: bool) -> None:
     html = render_template(
         "login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'}
     )
-    _check(html)
+    _check_html(html)
     assert "<script>" not in html
     assert ("is invalid" in html) == is_wrong
 
 
-def _check(html: str) -> None:
+def _check_html(html: str) -> None:
     page = ParsedPage(html)
-    assert page.wrong == []
-    assert [one.get("lang") for one in page.all("html")] == ["en"]
-    assert len(page.all("h1")) == len(page.all("main")) == len(page.all("title")) == 1
+    assert page.nesting_errors == []
+    assert [element.get("lang") for element in page.find_all("html")] == ["en"]
+    assert len(page.find_all("h1")) == len(page.find_all("main")) == len(page.find_all("title")) == 1
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    named = {label.get("for") for label in page.all("label")}
+    labelled_ids = {label.get("for") for label in page.find_all("label")}
     for kind in ("input", "select", "textarea"):
-        for field in page.all(kind):
-            is_within = re.search(rf"<label[^>]*>(?:(?!</label>).)*<{kind}", html, re.DOTALL)
-            assert field.get("type") == "hidden" or field.get("id") in named or is_within, field
+        for field in page.find_all(kind):
+            is_inside_label = re.search(rf"<label[^>]*>(?:(?!</label>).)*<{kind}", html, re.DOTALL)
+            assert field.get("type") == "hidden" or field.get("id") in labelled_ids or is_inside_label, field
     # The content policy blocks inline scripts and styles, and pages need none.
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    assert not [one for _, one in page.elements if "style" in one]
-    assert all(script.get("src", "") for script in page.all("script"))
+    assert not [element for _, element in page.elements if "style" in element]
+    assert all(script.get("src", "") for script in page.find_all("script"))
     assert "<style" not in html
 
 
@@ -94,20 +94,20 @@ def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo)
     ]
     assert addresses
     for address in addresses:
-        for sent in ({}, {"csrf": ""}, {"csrf": "another"}, {"csrf": CSRF + "x"}, {"csrf": "\ud7ff"}):
-            assert server.client.post(address, data=sent).status_code == 403, (address, sent)
-        typed = server.client.post(address, json={"csrf": CSRF})
-        assert typed.status_code == 403
+        for fields in ({}, {"csrf": ""}, {"csrf": "another"}, {"csrf": CSRF + "x"}, {"csrf": "\ud7ff"}):
+            assert server.client.post(address, data=fields).status_code == 403, (address, fields)
+        json_response = server.client.post(address, json={"csrf": CSRF})
+        assert json_response.status_code == 403
         # A content type that a form of another site may send.
-        text = {"Content-Type": "text/plain"}
-        plain = server.client.post(address, content=urlencode({"csrf": CSRF}), headers=text)
-        assert plain.status_code == 403
-        files = server.client.post(address, data={"csrf": CSRF}, files={"file": b"x"})
-        assert files.status_code == 403
-        large = server.client.post(address, data={"csrf": CSRF, "text": "x" * 2_000_001})
-        assert large.status_code == 403
-        many = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
-        assert many.status_code == 403
+        text_headers = {"Content-Type": "text/plain"}
+        text_response = server.client.post(address, content=urlencode({"csrf": CSRF}), headers=text_headers)
+        assert text_response.status_code == 403
+        file_response = server.client.post(address, data={"csrf": CSRF}, files={"file": b"x"})
+        assert file_response.status_code == 403
+        large_response = server.client.post(address, data={"csrf": CSRF, "text": "x" * 2_000_001})
+        assert large_response.status_code == 403
+        many_fields_response = server.client.post(address, data={f"f{number}": "" for number in range(3000)})
+        assert many_fields_response.status_code == 403
     assert all_but_objects(repo.path) == before
 
 
@@ -119,8 +119,8 @@ def test_get_requests_change_nothing(server: PageServer, repo: Repo) -> None:
 
 
 def test_refused_form_shows_the_sent_text(server: PageServer) -> None:
-    words = "Something long that took a while <b>to</b> write."
-    page = server.client.post("/edit/README.md", data={"text": words}).text
+    text = "Something long that took a while <b>to</b> write."
+    page = server.client.post("/edit/README.md", data={"text": text}).text
     assert "Something long that took a while &lt;b&gt;to&lt;/b&gt; write." in page
 
 
@@ -131,39 +131,39 @@ def test_bare_path_suggests_its_document(server: PageServer) -> None:
 
 @loop_over("url", PAGES.values(), ids=PAGES)
 def test_head_response_has_the_headers_of_get(server: PageServer, url: str) -> None:
-    head, read = server.client.head(url), server.client.get(url)
-    assert (head.status_code, head.content) == (read.status_code, b"")
-    assert head.headers == read.headers
+    head_response, get_response = server.client.head(url), server.client.get(url)
+    assert (head_response.status_code, head_response.content) == (get_response.status_code, b"")
+    assert head_response.headers == get_response.headers
 
 
 def test_slow_pages_use_a_limited_number_of_threads() -> None:
-    begun: list[int] = []
-    go = threading.Event()
+    started: list[int] = []
+    release = threading.Event()
 
-    def make() -> Response:
-        begun.append(1)
-        assert go.wait(30)
+    def build_response() -> Response:
+        started.append(1)
+        assert release.wait(30)
         return Response()
 
     async def request_pages() -> int:
         async with anyio.create_task_group() as tasks:
             for _ in range(30):
-                tasks.start_soon(run_in_thread, make)
+                tasks.start_soon(run_in_thread, build_response)
             with anyio.fail_after(30):
-                while len(begun) < 8:
+                while len(started) < 8:
                     await anyio.sleep(0.005)
-            await anyio.sleep(0.05)  # in which a ninth would begin
-            at_once = len(begun)
-            go.set()
-        return at_once
+            await anyio.sleep(0.05)  # a ninth thread would start in this time
+            parallel_count = len(started)
+            release.set()
+        return parallel_count
 
     assert anyio.run(request_pages) == 8
-    assert len(begun) == 30
+    assert len(started) == 30
 
 
 def test_bare_path_with_special_characters_suggests_its_document(tmp_path: Path) -> None:
-    with serve_pages(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as odd:
-        assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in odd.get("/a%20b%3Fc%231.md", 404)
+    with serve_pages(normal(tmp_path / "r", {"a b?c#1.md": "# Odd\n"}).path) as server:
+        assert 'href="/doc/a%20b%3Fc%231.md">a b?c#1.md' in server.get("/a%20b%3Fc%231.md", 404)
 
 
 @loop_over(
@@ -200,7 +200,7 @@ def test_static_file_is_cached_for_long(server: PageServer, name: str) -> None:
 
 
 @loop_over("name", ["nothing.css", "..%2fbase.css", "%00.css", "", "..%2f..%2fsite.py"])
-def test_other_static_path_is_not_found(server: PageServer, name: str) -> None:
+def test_unknown_static_path_is_not_found(server: PageServer, name: str) -> None:
     assert server.client.get(f"/static/{name}").status_code == 404
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: listening pages get one event for each change, also for one before they listen."""
+"""Server-sent events: a listening page gets one event for each change, also for one before it listened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
-_LONG = 30  # seconds
+_TIMEOUT_S = 30
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +28,9 @@ def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "_TICK_S", 0.02)
 
 
-async def _next_move(events: AsyncIterator[str]) -> dict[str, str]:
+async def _next_event(events: AsyncIterator[str]) -> dict[str, str]:
     """Return the data of the next event."""
-    with anyio.fail_after(_LONG):
+    with anyio.fail_after(_TIMEOUT_S):
         async for text in events:
             if "event: moved" in text:
                 data = json.loads(text.partition("data: ")[2])
@@ -44,23 +44,23 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
 
     async def listen(server: PageServer) -> None:
-        known = server.site.versions.now(server.workspace)
-        events = server.site.live.events(server.site, known)
+        first_version = server.site.versions.now(server.workspace)
+        events = server.site.live.events(server.site, first_version)
         assert (await anext(events)).startswith("retry: ")
         assert server.site.live.listeners == 1
         commit = repo.commit({"a.md": "# A\n"})
-        first = await _next_move(events)
+        first = await _next_event(events)
         assert first["commit"] == commit
         repo.git("branch", "proposals/0-topic")
-        second = await _next_move(events)
+        second = await _next_event(events)
         assert second["commit"] == commit
-        assert len({known, first["version"], second["version"]}) == 3
-        late = server.site.live.events(server.site, known)
-        assert await _next_move(late) == second
+        assert len({first_version, first["version"], second["version"]}) == 3
+        late_events = server.site.live.events(server.site, first_version)
+        assert await _next_event(late_events) == second
         server.site.live.close()
-        with anyio.fail_after(_LONG):
+        with anyio.fail_after(_TIMEOUT_S):
             assert [text async for text in events if "moved" in text] == []
-            assert [text async for text in late if "moved" in text] == []
+            assert [text async for text in late_events if "moved" in text] == []
         assert server.site.live.listeners == 0
 
     with serve_pages(repo.path) as server:
@@ -69,16 +69,16 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
 
 def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
     async def listen(server: PageServer) -> None:
-        version, read = server.site.versions.now(server.workspace), threading.Event()
-        server.site.background.submit("a walk", read.is_set)
+        version, is_complete = server.site.versions.now(server.workspace), threading.Event()
+        server.site.background.submit("a walk", is_complete.is_set)
         events = server.site.live.events(server.site, format_unfinished_version(version))
         assert (await anext(events)).startswith("retry: ")
-        with anyio.move_on_after(0.2) as waiting:
-            await _next_move(events)
-        assert waiting.cancelled_caught
-        again = server.site.live.events(server.site, format_unfinished_version(version))
-        read.set()
-        assert (await _next_move(again))["version"] == version
+        with anyio.move_on_after(0.2) as timeout:
+            await _next_event(events)
+        assert timeout.cancelled_caught
+        new_events = server.site.live.events(server.site, format_unfinished_version(version))
+        is_complete.set()
+        assert (await _next_event(new_events))["version"] == version
 
     with serve_pages(normal(tmp_path / "r").path) as server:
         anyio.run(listen, server)
@@ -116,7 +116,7 @@ def _age_refs(repo: Repo) -> None:
 def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     workspace, versions = Workspace.open(repo.path), Versions()
-    seen = [versions.now(workspace)]
+    values = [versions.now(workspace)]
     for change in (
         ("commit", "-q", "--allow-empty", "-m", "Another"),
         ("branch", "proposals/1-a"),
@@ -129,20 +129,20 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("update-ref", "refs/remotes/origin/proposals/1-a", "HEAD"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == seen[-1]
+        assert versions.now(workspace) == values[-1]
         repo.git(*change)
-        seen.append(versions.now(workspace))
-    assert len(set(seen)) == len(seen)
+        values.append(versions.now(workspace))
+    assert len(set(values)) == len(values)
     for change in (
         ("tag", "one"),
         ("update-ref", "refs/remotes/origin/unrelated", "HEAD"),
         ("pack-refs", "--all"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == seen[-1]
+        assert versions.now(workspace) == values[-1]
         repo.git(*change)
-        assert versions.now(workspace) == seen[-1]
-    assert Versions().now(workspace) == seen[-1]
+        assert versions.now(workspace) == values[-1]
+    assert Versions().now(workspace) == values[-1]
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ def test_head_request_for_events_ends(tmp_path: Path) -> None:
 
 def test_simultaneous_listeners_over_the_limit_are_refused(tmp_path: Path) -> None:
     async def listen(server: PageServer) -> None:
-        here = server.site.live
-        events = [here.events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
-        first = [await anext(each, None) for each in events]
+        live_updates = server.site.live
+        events = [live_updates.events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
+        first = [await anext(listener, None) for listener in events]
         assert first.count(None) == 5
-        assert here.listeners == MAX_LISTENERS
-        for each in events:
-            await each.aclose()
-        assert here.listeners == 0
+        assert live_updates.listeners == MAX_LISTENERS
+        for listener in events:
+            await listener.aclose()
+        assert live_updates.listeners == 0
 
     with serve_pages(normal(tmp_path / "r").path) as server:
         anyio.run(listen, server)

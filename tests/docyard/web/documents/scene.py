@@ -90,28 +90,28 @@ class Pages:
         assert answer.status_code == 302, answer.text
         return answer.headers["location"]
 
-    def form(self, url: str) -> dict[str, str]:
+    def get_form(self, url: str) -> dict[str, str]:
         """Return the fields of the form on a page, as a browser sends them."""
-        return fields(self.get(url))
+        return parse_form(self.get(url))
 
-    def post(self, url: str, sent: dict[str, str], status: int = 303) -> str:
+    def post(self, url: str, form: dict[str, str], status: int = 303) -> str:
         """Send a form; return the page, or the target of a redirect."""
-        answer = self.client.post(url, data=sent)
+        answer = self.client.post(url, data=form)
         assert answer.status_code == status, answer.text
         return answer.headers["location"] if status == 303 else answer.text
 
 
-def fields(page: str) -> dict[str, str]:
+def parse_form(page: str) -> dict[str, str]:
     """Return the fields of the edit form on a page."""
     form = page[page.index('<form method="post" action="/edit') :]
-    found = {
+    form_fields = {
         name: unescape(value)
         for name, value in re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', form)
     }
     areas = re.findall(r'<textarea name="(\w+)"[^>]*>\n?(.*?)</textarea>', form, re.DOTALL)
-    found |= {name: unescape(value).replace("\n", "\r\n") for name, value in areas}
-    chosen = re.search(r'<option value="(\w+)" selected', form)
-    return found | ({"proposal": chosen[1]} if chosen else {})
+    form_fields |= {name: unescape(value).replace("\n", "\r\n") for name, value in areas}
+    selection = re.search(r'<option value="(\w+)" selected', form)
+    return form_fields | ({"proposal": selection[1]} if selection else {})
 
 
 @contextmanager

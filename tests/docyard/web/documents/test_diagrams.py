@@ -18,46 +18,46 @@ SCRIPT = b"var mermaid = {};\r\nvar text = '<!-- </Script> <script>\0';\n"
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def plain_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages without diagrams and formulas."""
-    with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as found:
-        found.repo.commit({"flow.md": FLOW})
-        yield found
+    with serve_documents(tmp_path_factory.mktemp("diagrams") / "repo") as pages:
+        pages.repo.commit({"flow.md": FLOW})
+        yield pages
 
 
 @pytest.fixture(scope="module")
-def drawing(plain: Pages) -> Pages:
+def diagram_pages(plain_pages: Pages) -> Pages:
     """Return pages with diagrams and formulas."""
-    return Pages(plain.repo, replace(plain.site, mermaid=SCRIPT, math=True), may_write=True)
+    return Pages(plain_pages.repo, replace(plain_pages.site, mermaid=SCRIPT, math=True), may_write=True)
 
 
-def test_diagrams_and_formulas_are_text_by_default(plain: Pages) -> None:
-    answer = plain.client.get("/doc/flow.md")
+def test_diagrams_and_formulas_are_text_by_default(plain_pages: Pages) -> None:
+    answer = plain_pages.client.get("/doc/flow.md")
     assert '<code class="language-mermaid">graph TD; A--&gt;B\n</code>' in answer.text
     assert "$a^2$" in answer.text
     assert "diagrams.js" not in answer.text
     assert "content-security-policy" not in answer.headers  # the default policy
-    assert plain.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
+    assert plain_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
 
 
-def test_page_with_diagrams_has_the_frame_url(drawing: Pages) -> None:
-    answer = drawing.client.get("/doc/flow.md")
+def test_page_with_diagrams_has_the_frame_url(diagram_pages: Pages) -> None:
+    answer = diagram_pages.client.get("/doc/flow.md")
     assert '<pre class="mermaid">graph TD; A--&gt;B\n</pre>' in answer.text
     [url] = re.findall(r'data-diagrams="([^"]*)"', answer.text)
     policy = answer.headers["content-security-policy"].split("; ")
     assert "frame-src 'self'" in policy
     assert "script-src 'self'" in policy
-    assert drawing.client.get(url).status_code == 200
+    assert diagram_pages.client.get(url).status_code == 200
     # The policy of a page without diagrams allows no frame.
-    assert "content-security-policy" not in drawing.client.get("/doc/README.md").headers
+    assert "content-security-policy" not in diagram_pages.client.get("/doc/README.md").headers
 
 
-def test_enabled_formulas_are_rendered(drawing: Pages) -> None:
-    assert "<msup><mi>a</mi><mn>2</mn></msup>" in drawing.get("/doc/flow.md")
+def test_enabled_formulas_are_rendered(diagram_pages: Pages) -> None:
+    assert "<msup><mi>a</mi><mn>2</mn></msup>" in diagram_pages.get("/doc/flow.md")
 
 
-def test_frame_policy_allows_only_its_own_scripts(drawing: Pages) -> None:
-    answer = drawing.client.get(f"/diagram/{build_frame(SCRIPT).name}")
+def test_frame_policy_allows_only_its_own_scripts(diagram_pages: Pages) -> None:
+    answer = diagram_pages.client.get(f"/diagram/{build_frame(SCRIPT).name}")
     policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["sandbox"] == "allow-scripts"
@@ -76,5 +76,5 @@ def test_script_cannot_close_its_element() -> None:
     assert b"\0" not in page
 
 
-def test_another_script_has_another_frame_url(drawing: Pages) -> None:
-    assert drawing.client.get(f"/diagram/{build_frame(b'another').name}").status_code == 404
+def test_another_script_has_another_frame_url(diagram_pages: Pages) -> None:
+    assert diagram_pages.client.get(f"/diagram/{build_frame(b'another').name}").status_code == 404

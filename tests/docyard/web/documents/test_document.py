@@ -23,19 +23,19 @@ from workspace.writing.plan import Mode
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return shared pages for tests that only read."""
-    with serve_documents(tmp_path_factory.mktemp("read") / "repo") as found:
-        found.site.index().links.follow(found.workspace.snapshot())
-        yield found
+    with serve_documents(tmp_path_factory.mktemp("read") / "repo") as shared_pages:
+        shared_pages.site.index().links.follow(shared_pages.workspace.snapshot())
+        yield shared_pages
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Pages]:
+def own_pages(tmp_path: Path) -> Iterator[Pages]:
     """Return pages that a test may change."""
-    with serve_documents(tmp_path / "repo") as found:
-        yield found
+    with serve_documents(tmp_path / "repo") as new_pages:
+        yield new_pages
 
 
-class _Shape(HTMLParser):
+class _PageShape(HTMLParser):
     """The ids of a page, the number of its titles, and its unclosed tags."""
 
     _EMPTY = frozenset({"meta", "link", "input", "br", "img", "hr", "path", "circle", "rect"})
@@ -43,25 +43,25 @@ class _Shape(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.ids: list[str] = []
-        self.firsts = 0
-        self.open: list[str] = []
+        self.title_count = 0
+        self.open_tags: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Record an element."""
         self.ids += [value for name, value in attrs if name == "id" and value]
-        self.firsts += tag == "h1"
+        self.title_count += tag == "h1"
         if tag not in self._EMPTY:
-            self.open.append(tag)
+            self.open_tags.append(tag)
         assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
 
     def handle_endtag(self, tag: str) -> None:
         """Close the last open element."""
         if tag not in self._EMPTY:
-            assert self.open.pop() == tag
+            assert self.open_tags.pop() == tag
 
 
-ALL = (
+PAGE_URLS = (
     "/doc/README.md",
     "/doc/specs/api.md",
     "/doc/specs/crlf.md",
@@ -78,10 +78,10 @@ ALL = (
 )
 
 
-@loop_over("url", ALL)
+@loop_over("url", PAGE_URLS)
 def test_each_page_is_valid_html_with_one_title(pages: Pages, url: str) -> None:
-    shape = _Shape(pages.get(url))
-    assert (shape.firsts, shape.open) == (1, [])
+    shape = _PageShape(pages.get(url))
+    assert (shape.title_count, shape.open_tags) == (1, [])
     assert len(set(shape.ids)) == len(shape.ids)
 
 
@@ -111,7 +111,7 @@ def test_document_title_is_escaped(pages: Pages) -> None:
 
 
 @loop_over(
-    ("url", "to"),
+    ("url", "target"),
     [
         ("/doc/specs", "/folder/specs"),
         ("/doc/notes.txt", "/raw/notes.txt"),
@@ -119,11 +119,11 @@ def test_document_title_is_escaped(pages: Pages) -> None:
     ],
     ids=["folder", "text", "folder at a ref"],
 )
-def test_other_paths_redirect_to_folder_or_raw_file(pages: Pages, url: str, to: str) -> None:
-    assert pages.get_redirect(url) == to
+def test_other_paths_redirect_to_folder_or_raw_file(pages: Pages, url: str, target: str) -> None:
+    assert pages.get_redirect(url) == target
 
 
-NOWHERE = {
+INVALID_PATHS = {
     "unknown": "none.md",
     "near": "specs/ap.md",
     "NUL": "a%00b.md",
@@ -139,7 +139,7 @@ NOWHERE = {
 }
 
 
-@loop_over("path", NOWHERE.values(), ids=NOWHERE.keys())
+@loop_over("path", INVALID_PATHS.values(), ids=INVALID_PATHS.keys())
 @loop_over("kind", ["doc", "raw", "history", "blame", "edit"])
 def test_invalid_path_is_an_error_page(pages: Pages, kind: str, path: str) -> None:
     answer = pages.client.get(f"/{kind}/{path}")
@@ -159,74 +159,74 @@ def test_invalid_ref_is_an_error_page(pages: Pages, kind: str, ref: str) -> None
     assert "<h1>" in answer.text
 
 
-def test_moved_document_redirects_to_its_new_path(own: Pages) -> None:
-    (own.repo.path / "guides").mkdir()
-    own.repo.git("mv", "specs/api.md", "guides/search.md")
-    own.repo.commit({}, "Move it")
-    assert own.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
-    assert own.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
+def test_moved_document_redirects_to_its_new_path(own_pages: Pages) -> None:
+    (own_pages.repo.path / "guides").mkdir()
+    own_pages.repo.git("mv", "specs/api.md", "guides/search.md")
+    own_pages.repo.commit({}, "Move it")
+    assert own_pages.get_redirect("/doc/specs/api.md") == "/doc/guides/search.md"
+    assert own_pages.get_redirect("/raw/specs/api.md") == "/raw/guides/search.md"
     assert (
-        own.get_redirect("/blame/specs/api.md?section=rate-limits")
+        own_pages.get_redirect("/blame/specs/api.md?section=rate-limits")
         == "/blame/guides/search.md?section=rate-limits"
     )
-    page = own.get("/history/guides/search.md")
+    page = own_pages.get("/history/guides/search.md")
     assert "renamed" in page
     assert "from specs/api.md" in page
-    assert "no longer exists" in own.get("/history/specs/api.md")
+    assert "no longer exists" in own_pages.get("/history/specs/api.md")
 
 
-def test_page_at_a_ref_links_to_it_without_edit_links(own: Pages) -> None:
-    first = own.repo.head()
-    own.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
-    page = own.get(f"/doc/README.md?ref={first}")
+def test_page_at_a_ref_links_to_it_without_edit_links(own_pages: Pages) -> None:
+    first = own_pages.repo.head()
+    own_pages.repo.commit({"README.md": "# Handbook\n\nNo link any more.\n"})
+    page = own_pages.get(f"/doc/README.md?ref={first}")
     assert f'href="/doc/specs/api.md?ref={first}#rate-limits"' in page
     assert "/edit/" not in page
-    assert "No link any more" in own.get("/doc/README.md")
+    assert "No link any more" in own_pages.get("/doc/README.md")
 
 
-def test_edit_links_of_a_proposal_target_the_proposal(own: Pages) -> None:
-    actor = own.site.actor(own.workspace, _caller())
+def test_edit_links_of_a_proposal_target_the_proposal(own_pages: Pages) -> None:
+    actor = own_pages.site.actor(own_pages.workspace, _make_caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
-    done = own.workspace.proposal_actions().propose(
-        [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own.repo.head()
+    result = own_pages.workspace.proposal_actions().propose(
+        [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own_pages.repo.head()
     )
-    assert done.proposal is not None
-    id = done.proposal.id
-    assert f'href="/proposals/{id}">Say it</a> would change' in own.get("/doc/README.md")
-    assert "would change" not in own.get("/doc/specs/api.md")
-    page = own.get(f"/doc/README.md?ref={id}")
+    assert result.proposal is not None
+    id = result.proposal.id
+    assert f'href="/proposals/{id}">Say it</a> would change' in own_pages.get("/doc/README.md")
+    assert "would change" not in own_pages.get("/doc/specs/api.md")
+    page = own_pages.get(f"/doc/README.md?ref={id}")
     assert "Begin here." in page
     assert f"/edit/README.md?section=_preamble&amp;proposal={id}" in page
 
 
-def _caller() -> object:
+def _make_caller() -> object:
     from docyard.caller import Caller
 
     return Caller(None, "", True, False)
 
 
-def test_large_document_is_truncated_with_a_note(own: Pages) -> None:
+def test_large_document_is_truncated_with_a_note(own_pages: Pages) -> None:
     text = "# Large\n\n" + "".join(
         f"## Part {number}\n\n{'Words of it. ' * 40}\n\n" for number in range(3_000)
     )
-    own.repo.commit({"large.md": text})
-    page = own.get("/doc/large.md")
+    own_pages.repo.commit({"large.md": text})
+    page = own_pages.get("/doc/large.md")
     assert len(page) < 2_500_000
     assert "Read the full source" in page
 
 
-def test_document_over_the_limit_has_an_explanation(own: Pages) -> None:
+def test_document_over_the_limit_has_an_explanation(own_pages: Pages) -> None:
     limits = "[limits]\ndocument_bytes = 100000\n"
-    own.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
-    page = own.get("/doc/huge.md")
+    own_pages.repo.commit({"docyard.toml": limits, "huge.md": "# Huge\n\n" + "word " * 30_000})
+    page = own_pages.get("/doc/huge.md")
     assert "too large for a page: huge.md has 150,008 bytes" in page
     assert 'href="/raw/huge.md"' in page
-    assert own.client.get("/edit/huge.md").status_code in (400, 413)
+    assert own_pages.client.get("/edit/huge.md").status_code in (400, 413)
 
 
 def test_read_only_page_has_no_edit_links(tmp_path: Path) -> None:
-    with serve_documents(tmp_path / "repo", read_only=True) as found:
-        assert "/edit/" not in found.get("/doc/specs/api.md")
+    with serve_documents(tmp_path / "repo", read_only=True) as pages:
+        assert "/edit/" not in pages.get("/doc/specs/api.md")
 
 
 def test_raw_file_is_sent_unchanged(pages: Pages) -> None:
@@ -238,10 +238,10 @@ def test_raw_file_is_sent_unchanged(pages: Pages) -> None:
 
 def test_raw_html_headings_get_no_links() -> None:
     html = '<h1 id="_preamble">T</h1><h2>Own</h2><h2 id="own">Own</h2><h2 id="a&quot;b">A</h2>'
-    shown = add_page_links(_rendered(html, "_preamble", 'a"b'), SECTION_LINKS)
-    assert shown.title == '<h1 id="_preamble">T</h1>'
-    assert re.findall(r"/edit/[^\"]*", shown.body) == ["/edit/a.md?section=a%22b"]
-    assert shown.body.startswith(
+    document = add_page_links(_make_rendered_document(html, "_preamble", 'a"b'), SECTION_LINKS)
+    assert document.title == '<h1 id="_preamble">T</h1>'
+    assert re.findall(r"/edit/[^\"]*", document.body) == ["/edit/a.md?section=a%22b"]
+    assert document.body.startswith(
         '<h2>Own</h2><h2 id="own">Own</h2><div class="titled h2" data-entry><h2 id="a'
     )
 
@@ -250,85 +250,89 @@ def test_raw_html_headings_get_no_links() -> None:
 def test_nested_heading_is_unchanged(level: int) -> None:
     inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
     html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'
-    shown = add_page_links(_rendered(html, "a"), SECTION_LINKS)
-    assert (shown.title, shown.body) == (None, html)
+    document = add_page_links(_make_rendered_document(html, "a"), SECTION_LINKS)
+    assert (document.title, document.body) == (None, html)
 
 
 SECTION_LINKS = SectionLinks("a.md", None, has_history=True, may_edit=True, proposal="")
 
 
-def _rendered(html: str, *ids: str) -> RenderedDocument:
+def _make_rendered_document(html: str, *ids: str) -> RenderedDocument:
     return RenderedDocument(html, "T", True, tuple(RenderedHeading(2, id, id, id) for id in ids), False, ())
 
 
-def test_section_ids_do_not_collide_with_page_ids(own: Pages) -> None:
+def test_section_ids_do_not_collide_with_page_ids(own_pages: Pages) -> None:
     text = '# T\n\n## Find\n\n## Keys\n\n## Content\n\n<p id="[find]">x</p>\n'
-    own.repo.commit({"find.md": text})
-    ids = _Shape(own.get("/doc/find.md")).ids
+    own_pages.repo.commit({"find.md": text})
+    ids = _PageShape(own_pages.get("/doc/find.md")).ids
     assert {"find", "keys", "content", "[find]", "[keys]", "[content]"} <= set(ids)
     assert len(set(ids)) == len(ids)
 
 
 def test_cached_raw_file_returns_304(pages: Pages) -> None:
-    first = pages.client.get("/raw/notes.txt")
-    tag = first.headers["etag"]
-    again = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{tag}'})
-    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    full_response = pages.client.get("/raw/notes.txt")
+    tag = full_response.headers["etag"]
+    cached_response = pages.client.get("/raw/notes.txt", headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (cached_response.status_code, cached_response.content, cached_response.headers["etag"]) == (
+        304,
+        b"",
+        tag,
+    )
     assert pages.client.get("/raw/README.md", headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_document_with_too_many_lines_has_an_explanation(own: Pages) -> None:
-    own.repo.commit({"long.md": "a\n" * 200_001})
-    page = own.get("/doc/long.md")
+def test_document_with_too_many_lines_has_an_explanation(own_pages: Pages) -> None:
+    own_pages.repo.commit({"long.md": "a\n" * 200_001})
+    page = own_pages.get("/doc/long.md")
     assert "200,001 lines" in page
     assert 'href="/raw/long.md"' in page
 
 
-def _shown_version(page: str) -> str:
-    found = re.search(r'data-version="([^"]*)"', page)
-    assert found
-    return found[1]
+def _read_version(page: str) -> str:
+    match = re.search(r'data-version="([^"]*)"', page)
+    assert match
+    return match[1]
 
 
-def test_page_does_not_wait_for_a_long_history(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
-        own.repo.commit({"notes.txt": f"{number}\n"})
-    own.site.index().links.follow(own.workspace.snapshot())
+        own_pages.repo.commit({"notes.txt": f"{number}\n"})
+    own_pages.site.index().links.follow(own_pages.workspace.snapshot())
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_WALKED_COMMITS", 2)
-    held = threading.Event()
-    own.site.background.submit("another", lambda: held.wait(30))
-    first = own.get("/doc/specs/api.md")
+    release = threading.Event()
+    own_pages.site.background.submit("another", lambda: release.wait(30))
+    first = own_pages.get("/doc/specs/api.md")
     assert "changed-by" not in first
     assert "/history/specs/api.md" in first
-    assert _shown_version(first) == format_unfinished_version(own.site.versions.now(own.workspace))
-    held.set()
-    _wait_until(lambda: not own.site.is_reading)
-    second = own.get("/doc/specs/api.md")
+    assert _read_version(first) == format_unfinished_version(own_pages.site.versions.now(own_pages.workspace))
+    release.set()
+    _wait_until(lambda: not own_pages.site.is_reading)
+    second = own_pages.get("/doc/specs/api.md")
     assert "changed-by" in second
-    assert _shown_version(second) == own.site.versions.now(own.workspace)
+    assert _read_version(second) == own_pages.site.versions.now(own_pages.workspace)
 
 
-def test_page_does_not_wait_for_the_link_graph(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_does_not_wait_for_the_link_graph(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._SMALL_WORKSPACE", 0)
-    graph = own.site.index().links
+    graph = own_pages.site.index().links
     with graph._update_lock:  # another thread has the lock
-        first = own.get("/doc/specs/api.md")
+        first = own_pages.get("/doc/specs/api.md")
         assert "are being read" in first
         assert "Linked from" not in first
-        assert _shown_version(first).endswith("~")
-    _wait_until(lambda: not own.site.is_reading)
-    second = own.get("/doc/specs/api.md")
+        assert _read_version(first).endswith("~")
+    _wait_until(lambda: not own_pages.site.is_reading)
+    second = own_pages.get("/doc/specs/api.md")
     assert "are being read" not in second
     assert "Linked from" in second
-    assert not _shown_version(second).endswith("~")
+    assert not _read_version(second).endswith("~")
 
 
 def test_large_backlink_source_is_listed_without_reading_it(
-    own: Pages, monkeypatch: pytest.MonkeyPatch
+    own_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("docyard.web.documents.sidebar._MAX_READ_BYTES", 10)
-    own.site.index().links.follow(own.workspace.snapshot())
-    page = own.get("/doc/specs/api.md")
+    own_pages.site.index().links.follow(own_pages.workspace.snapshot())
+    page = own_pages.get("/doc/specs/api.md")
     assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")
 
 

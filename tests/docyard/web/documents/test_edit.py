@@ -8,80 +8,83 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.documents.scene import Pages, fields, serve_documents
+from tests.docyard.web.documents.scene import Pages, parse_form, serve_documents
 from tests.loops import loop_over
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import ProposalState
 
-LIMITS = "/edit/specs/api.md?section=rate-limits"
+LIMITS_URL = "/edit/specs/api.md?section=rate-limits"
 
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Iterator[Pages]:
-    with serve_documents(tmp_path / "repo") as found:
-        yield found
+    with serve_documents(tmp_path / "repo") as served_pages:
+        yield served_pages
 
 
-def text_at(pages: Pages, ref: str, path: str) -> bytes:
+def read_at(pages: Pages, ref: str, path: str) -> bytes:
     """Return the bytes of a document at a ref."""
     return pages.workspace.at(ref).read(path)
 
 
-def proposal_of(location: str) -> str:
+def parse_proposal_id(location: str) -> str:
     """Return the proposal id of a redirect."""
     assert location.startswith("/proposals/")
     return location.removeprefix("/proposals/")
 
 
 def test_edit_is_written_to_a_proposal_only(pages: Pages) -> None:
-    before = text_at(pages, "main", "specs/api.md")
-    form = pages.form(LIMITS)
+    before = read_at(pages, "main", "specs/api.md")
+    form = pages.get_form(LIMITS_URL)
     assert form["text"] == "Sixty in a minute."
-    sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
-    id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
+    form = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
+    id = parse_proposal_id(pages.post(LIMITS_URL, {**form, "act": "propose"}))
     proposal = pages.workspace.proposal_actions().find(id)
     assert (proposal.content.title, proposal.state) == ("Allow more", ProposalState.OPEN)
     assert proposal.content.description.startswith("They asked for it.")
-    assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
-    assert text_at(pages, "main", "specs/api.md") == before
+    assert read_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
+    assert read_at(pages, "main", "specs/api.md") == before
 
 
 def test_draft_is_not_submitted_and_accepts_more_edits(pages: Pages) -> None:
-    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, sent))
+    form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = parse_proposal_id(pages.post(LIMITS_URL, form))
     assert pages.workspace.proposal_actions().find(id).state is ProposalState.DRAFT
-    assert f'<option value="{id}"' in pages.get(LIMITS)
-    more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
-    form = pages.form(more)
+    assert f'<option value="{id}"' in pages.get(LIMITS_URL)
+    second_url = f"/edit/specs/api.md?section=endpoints&proposal={id}"
+    form = pages.get_form(second_url)
     assert form["proposal"] == id
-    assert proposal_of(pages.post(more, {**form, "text": "Three of them.", "act": "draft"})) == id
-    text = text_at(pages, id, "specs/api.md")
+    assert parse_proposal_id(pages.post(second_url, {**form, "text": "Three of them.", "act": "draft"})) == id
+    text = read_at(pages, id, "specs/api.md")
     assert b"Ninety." in text
     assert b"Three of them." in text
-    pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
+    pages.post(second_url, {**pages.get_form(second_url), "text": "Four.", "act": "propose"})
     assert pages.workspace.proposal_actions().find(id).state is ProposalState.OPEN
 
 
 def test_edit_of_another_users_proposal_is_added_to_it(pages: Pages) -> None:
     author = Author("Bot", "bot@example.org", KnownBy.CLIENT, "a-client")
-    other = pages.workspace.proposal_actions().open("Theirs", "", Actor(author, "tool", "a-client"))
-    assert other.id not in pages.get(LIMITS)
-    form = pages.form(f"{LIMITS}&proposal={other.id}")
-    assert form["proposal"] == other.id
-    assert proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "act": "draft"})) == other.id
+    other_proposal = pages.workspace.proposal_actions().open("Theirs", "", Actor(author, "tool", "a-client"))
+    assert other_proposal.id not in pages.get(LIMITS_URL)
+    form = pages.get_form(f"{LIMITS_URL}&proposal={other_proposal.id}")
+    assert form["proposal"] == other_proposal.id
+    assert (
+        parse_proposal_id(pages.post(LIMITS_URL, {**form, "text": "Ninety.", "act": "draft"}))
+        == other_proposal.id
+    )
 
 
 def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
-    first = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, first))
-    other = "/edit/specs/api.md?section=endpoints"
-    pages.post(other, {**pages.form(other), "text": "Three.", "proposal": id, "act": "draft"})
-    assert b"Three." in text_at(pages, id, "specs/api.md")
+    first = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = parse_proposal_id(pages.post(LIMITS_URL, first))
+    second_url = "/edit/specs/api.md?section=endpoints"
+    pages.post(second_url, {**pages.get_form(second_url), "text": "Three.", "proposal": id, "act": "draft"})
+    assert b"Three." in read_at(pages, id, "specs/api.md")
 
 
 @pytest.mark.parametrize(
-    ("url", "old", "new", "was", "now"),
+    ("url", "old", "new", "old_bytes", "new_bytes"),
     [
         ("/edit/specs/crlf.md?section=a", "two", "2\r\n3", b"two\r\n", b"2\r\n3\r\n"),
         ("/edit/specs/crlf.md?section=b", "three", "four", b"three", b"four"),
@@ -93,64 +96,66 @@ def test_selected_proposal_receives_the_edit(pages: Pages) -> None:
     ids=["crlf", "no last newline", "title", "front matter", "introduction", "odd names"],
 )
 def test_edit_changes_only_the_edited_bytes(
-    pages: Pages, url: str, old: str, new: str, was: bytes, now: bytes
+    pages: Pages, url: str, old: str, new: str, old_bytes: bytes, new_bytes: bytes
 ) -> None:
-    form = pages.form(url)
-    id = proposal_of(pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"}))
+    form = pages.get_form(url)
+    id = parse_proposal_id(
+        pages.post(url, {**form, "text": form["text"].replace(old, new), "title": "Change it"})
+    )
     path = "odd/a b#c?.md" if "odd" in url else url.split("/edit/")[1].split("?")[0]
-    assert text_at(pages, id, path) == text_at(pages, "main", path).replace(was, now, 1)
+    assert read_at(pages, id, path) == read_at(pages, "main", path).replace(old_bytes, new_bytes, 1)
 
 
 def test_concurrent_duplicate_forms_create_one_proposal(pages: Pages) -> None:
-    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "propose"}
+    form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "propose"}
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
-    assert len(found) == 1
+        locations = set(pool.map(lambda _: pages.post(LIMITS_URL, form), range(4)))
+    assert len(locations) == 1
     [proposal] = pages.workspace.proposal_actions().list_all()
     assert proposal.state is ProposalState.OPEN
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
 
 
 def test_reused_key_with_another_text_shows_the_form_again(pages: Pages) -> None:
-    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    pages.post(LIMITS, sent)
-    page = pages.post(LIMITS, {**sent, "text": "A hundred."}, 409)
+    form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    pages.post(LIMITS_URL, form)
+    page = pages.post(LIMITS_URL, {**form, "text": "A hundred."}, 409)
     assert "already sent" in page
-    assert fields(page)["text"] == "A hundred."
-    pages.post(LIMITS, {**fields(page), "act": "draft"})
+    assert parse_form(page)["text"] == "A hundred."
+    pages.post(LIMITS_URL, {**parse_form(page), "act": "draft"})
     assert len(pages.workspace.proposal_actions().list_all()) == 2
 
 
 def test_concurrent_change_shows_all_three_texts(pages: Pages) -> None:
-    form = pages.form(LIMITS)
-    changed = pages.workspace.read_only or text_at(pages, "main", "specs/api.md").replace(
+    form = pages.get_form(LIMITS_URL)
+    target_text = pages.workspace.read_only or read_at(pages, "main", "specs/api.md").replace(
         b"Sixty", b"Seventy"
     )
-    assert isinstance(changed, bytes)
-    pages.repo.commit({"specs/api.md": changed})
-    page = pages.post(LIMITS, {**form, "text": "Ninety in a minute.", "title": "Allow <more>"}, 409)
+    assert isinstance(target_text, bytes)
+    pages.repo.commit({"specs/api.md": target_text})
+    page = pages.post(LIMITS_URL, {**form, "text": "Ninety in a minute.", "title": "Allow <more>"}, 409)
     for text in ("Sixty in a minute.", "Seventy in a minute.", "Ninety in a minute.", "Allow &lt;more&gt;"):
         assert text in page
     assert not pages.workspace.proposal_actions().list_all()
-    again = fields(page)
-    assert again["base"] == pages.repo.head()
-    id = proposal_of(pages.post(LIMITS, again))
-    assert b"Ninety in a minute." in text_at(pages, id, "specs/api.md")
+    new_form = parse_form(page)
+    assert new_form["base"] == pages.repo.head()
+    id = parse_proposal_id(pages.post(LIMITS_URL, new_form))
+    assert b"Ninety in a minute." in read_at(pages, id, "specs/api.md")
 
 
 def test_edit_preserves_concurrent_change_elsewhere(pages: Pages) -> None:
-    form = pages.form(LIMITS)
-    changed = text_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
-    pages.repo.commit({"specs/api.md": changed})
-    id = proposal_of(pages.post(LIMITS, {**form, "text": "Ninety.", "title": "Allow more"}))
-    assert text_at(pages, id, "specs/api.md") == changed.replace(b"Sixty in a minute", b"Ninety")
+    form = pages.get_form(LIMITS_URL)
+    target_text = read_at(pages, "main", "specs/api.md").replace(b"Two of them", b"Three of them")
+    pages.repo.commit({"specs/api.md": target_text})
+    id = parse_proposal_id(pages.post(LIMITS_URL, {**form, "text": "Ninety.", "title": "Allow more"}))
+    assert read_at(pages, id, "specs/api.md") == target_text.replace(b"Sixty in a minute", b"Ninety")
 
 
 def test_deleted_section_preserves_the_text_in_the_form(pages: Pages) -> None:
-    form = pages.form(LIMITS)
-    text = text_at(pages, "main", "specs/api.md")
+    form = pages.get_form(LIMITS_URL)
+    text = read_at(pages, "main", "specs/api.md")
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
-    page = pages.post(LIMITS, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
+    page = pages.post(LIMITS_URL, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
     assert "Ninety, however." in page
     assert not pages.workspace.proposal_actions().list_all()
 
@@ -173,8 +178,8 @@ def test_invalid_edit_is_reported_and_creates_nothing(
     pages: Pages, change: dict[str, str], message: str
 ) -> None:
     url = "/edit/specs/api.md?section=endpoints"
-    sent = {**pages.form(url), "text": "Ninety, they say.", "title": "Allow more", **change}
-    answer = pages.client.post(url, data=sent)
+    form = {**pages.get_form(url), "text": "Ninety, they say.", "title": "Allow more", **change}
+    answer = pages.client.post(url, data=form)
     assert 400 <= answer.status_code < 500
     assert message in answer.text
     if "text" not in change:
@@ -184,33 +189,39 @@ def test_invalid_edit_is_reported_and_creates_nothing(
 
 
 def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
-    sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
-    id = proposal_of(pages.post(LIMITS, sent))
+    form = {**pages.get_form(LIMITS_URL), "text": "Ninety.", "title": "Allow more", "act": "draft"}
+    id = parse_proposal_id(pages.post(LIMITS_URL, form))
     proposal_actions = pages.workspace.proposal_actions()
-    form = pages.form(f"{LIMITS}&proposal={id}")
+    form = pages.get_form(f"{LIMITS_URL}&proposal={id}")
     from docyard.caller import Caller
 
     proposal_actions.close(id, pages.site.actor(pages.workspace, Caller(None, "", True, False)))
-    page = pages.client.post(LIMITS, data={**form, "text": "More of it."})
+    page = pages.client.post(LIMITS_URL, data={**form, "text": "More of it."})
     assert page.status_code in (400, 409)
     assert "More of it." in page.text
     assert "closed" in page.text
 
 
 def test_preview_shows_the_text_and_preserves_the_form(pages: Pages) -> None:
-    sent = {**pages.form(LIMITS), "text": "**Ninety** <script>alert(1)</script>", "title": "So far"}
-    page = pages.post(LIMITS, {**sent, "act": "preview"}, 200)
+    form = {**pages.get_form(LIMITS_URL), "text": "**Ninety** <script>alert(1)</script>", "title": "So far"}
+    page = pages.post(LIMITS_URL, {**form, "act": "preview"}, 200)
     assert "<strong>Ninety</strong>" in page
     assert "<script>alert" not in page
-    preserved = fields(page)
-    assert (preserved["title"], preserved["base"], preserved["key"]) == ("So far", sent["base"], sent["key"])
+    preview_form = parse_form(page)
+    assert (preview_form["title"], preview_form["base"], preview_form["key"]) == (
+        "So far",
+        form["base"],
+        form["key"],
+    )
     assert not pages.workspace.proposal_actions().list_all()
 
 
 def test_form_text_round_trips_unchanged(pages: Pages) -> None:
     text = "\n\n  </textarea><b>&amp;\n\ttab\n"
     pages.repo.commit({"x.md": f"# X\n\n## A\n\n{text}\n## B\n"})
-    assert pages.form("/edit/x.md?section=a")["text"].replace("\r\n", "\n") == "  </textarea><b>&amp;\n\ttab"
+    assert (
+        pages.get_form("/edit/x.md?section=a")["text"].replace("\r\n", "\n") == "  </textarea><b>&amp;\n\ttab"
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,24 +242,24 @@ def test_missing_edit_target_is_an_error_page(pages: Pages, url: str, status: in
 
 def test_second_section_of_the_same_name_is_edited(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
-    assert pages.form(url)["text"] == "b"
-    form = pages.form(url)
-    # A new section above makes it the third; the form still edits the section that it opened.
-    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    assert pages.get_form(url)["text"] == "b"
+    form = pages.get_form(url)
+    # A new section above makes this section the third; the form still edits the same section.
+    text = read_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
     pages.repo.commit({"specs/twice.md": text})
-    id = proposal_of(pages.post(url, {**form, "text": "c", "title": "Say c"}))
-    assert text_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
+    id = parse_proposal_id(pages.post(url, {**form, "text": "c", "title": "Say c"}))
+    assert read_at(pages, id, "specs/twice.md") == text.replace(b"\n\nb\n", b"\n\nc\n")
 
 
 def test_conflict_shows_no_text_of_a_namesake_section(pages: Pages) -> None:
     url = "/edit/specs/twice.md?section=same~2"
-    form = pages.form(url)
-    text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
+    form = pages.get_form(url)
+    text = read_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
     pages.repo.commit({"specs/twice.md": text.replace(b"\n\nb\n", b"\n\nchanged\n")})
     page = pages.post(url, {**form, "text": "c", "title": "Say c"}, 409)
     assert "Current text" not in page
-    assert fields(page)["base"] == form["base"]
-    assert fields(page)["text"] == "c"
+    assert parse_form(page)["base"] == form["base"]
+    assert parse_form(page)["text"] == "c"
 
 
 def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:
@@ -260,19 +271,19 @@ def test_ambiguous_section_lists_candidates_with_lines(pages: Pages) -> None:
 def test_edit_of_moved_section_redirects(pages: Pages) -> None:
     pages.repo.git("mv", "specs/api.md", "specs/search.md")
     pages.repo.commit({}, "Rename it")
-    answer = pages.client.get(LIMITS)
+    answer = pages.client.get(LIMITS_URL)
     assert answer.headers["location"] == "/edit/specs/search.md?section=rate-limits"
 
 
 @loop_over(("read_only", "may_write"), [(True, True), (False, False)], ids=["server", "caller"])
 def test_read_only_server_refuses_edits(tmp_path: Path, read_only: bool, may_write: bool) -> None:
     with serve_documents(tmp_path / "repo", read_only=read_only, may_write=may_write) as pages:
-        pages.get(LIMITS, 403)
-        assert pages.client.post(LIMITS, data={"csrf": "a-token-of-the-page"}).status_code == 403
+        pages.get(LIMITS_URL, 403)
+        assert pages.client.post(LIMITS_URL, data={"csrf": "a-token-of-the-page"}).status_code == 403
         assert "/edit/" not in pages.get("/history/specs/api.md")
 
 
 def test_form_of_another_page_is_refused(pages: Pages) -> None:
-    form = pages.form(LIMITS)
-    pages.post(LIMITS, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
+    form = pages.get_form(LIMITS_URL)
+    pages.post(LIMITS_URL, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
     assert not pages.workspace.proposal_actions().list_all()

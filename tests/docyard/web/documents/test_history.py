@@ -10,50 +10,50 @@ import pytest
 from tests.docyard.web.documents.scene import API, Pages, serve_documents
 from tests.loops import loop_over
 
-COUNT = 34
+CHANGE_COUNT = 34
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with a document that has more changes than one page of history shows."""
-    with serve_documents(tmp_path_factory.mktemp("past") / "repo") as found:
-        for number in range(COUNT):
-            found.repo.commit(
+    with serve_documents(tmp_path_factory.mktemp("past") / "repo") as served_pages:
+        for number in range(CHANGE_COUNT):
+            served_pages.repo.commit(
                 {"count.md": f"# Count\n\n## A\n\n{number}\n\n## B\n\nsame\n"}, f"Count {number}"
             )
-        found.repo.commit(
+        served_pages.repo.commit(
             {"specs/api.md": API.replace("Sixty", "Ninety <b>")},
             "Allow <more>\n\nThey asked.\n\nSigned-off-by: Bo <bo@example.org>\n"
             "Docyard-Tool: edit_document\nDocyard-Client: a-client\nDocyard-Proposal: zzzzzzzz",
         )
-        found.repo.git("rm", "-q", "notes.txt", "specs/twice.md")
-        found.repo.commit({}, "Remove one")
-        yield found
+        served_pages.repo.git("rm", "-q", "notes.txt", "specs/twice.md")
+        served_pages.repo.commit({}, "Remove one")
+        yield served_pages
 
 
-def subjects(page: str) -> list[str]:
+def list_subjects(page: str) -> list[str]:
     """Return the subjects on a page of history."""
     return re.findall(r'<p class="subject"><a href="/commit/[0-9a-f]{40}">(.*?)</a>', page)
 
 
 def test_pages_of_history_list_every_commit(pages: Pages) -> None:
-    url, found = "/history/count.md", []
+    url, subjects = "/history/count.md", []
     while True:
         page = pages.get(url)
-        found += subjects(page)
-        older = re.search(r'rel="next" href="([^"]*)"', page)
-        if older is None:
+        subjects += list_subjects(page)
+        next_link = re.search(r'rel="next" href="([^"]*)"', page)
+        if next_link is None:
             break
-        url = older[1].replace("&amp;", "&")
-    assert found == [f"Count {number}" for number in reversed(range(COUNT))]
+        url = next_link[1].replace("&amp;", "&")
+    assert subjects == [f"Count {number}" for number in reversed(range(CHANGE_COUNT))]
 
 
 def test_next_page_of_history_starts_at_the_same_commit(pages: Pages) -> None:
-    older = re.search(r'rel="next" href="([^"]*)"', pages.get("/history/count.md?ref=HEAD~3"))
-    assert older is not None
-    assert "ref=HEAD~3" in older[1]
-    assert "at=" in older[1]
-    assert subjects(pages.get(older[1].replace("&amp;", "&")))[0]
+    next_link = re.search(r'rel="next" href="([^"]*)"', pages.get("/history/count.md?ref=HEAD~3"))
+    assert next_link is not None
+    assert "ref=HEAD~3" in next_link[1]
+    assert "at=" in next_link[1]
+    assert list_subjects(pages.get(next_link[1].replace("&amp;", "&")))[0]
 
 
 @loop_over("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
@@ -67,16 +67,16 @@ def test_history_position_must_be_a_commit(pages: Pages) -> None:
 
 
 def test_section_history_lists_only_its_commits(pages: Pages) -> None:
-    assert subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
-    assert len(subjects(pages.get("/history/count.md?section=a"))) == 30
+    assert list_subjects(pages.get("/history/count.md?section=b")) == ["Count 0"]
+    assert len(list_subjects(pages.get("/history/count.md?section=a"))) == 30
 
 
 def test_deleted_document_has_a_history(pages: Pages) -> None:
     page = pages.get("/history/specs/twice.md")
-    assert subjects(page) == ["Remove one", "First"]
-    before = re.search(r'class="then" href="([^"]*)">as it was before', page)
-    assert before is not None
-    assert "Twice" in pages.get(before[1].replace("&amp;", "&"))
+    assert list_subjects(page) == ["Remove one", "First"]
+    link = re.search(r'class="then" href="([^"]*)">as it was before', page)
+    assert link is not None
+    assert "Twice" in pages.get(link[1].replace("&amp;", "&"))
 
 
 def test_page_at_a_ref_links_to_the_current_document(pages: Pages) -> None:
@@ -102,7 +102,7 @@ def test_commit_page_shows_message_and_trailers(pages: Pages) -> None:
 
 
 def test_first_commit_lists_all_files(pages: Pages) -> None:
-    page = pages.get(f"/commit/HEAD~{COUNT + 2}")
+    page = pages.get(f"/commit/HEAD~{CHANGE_COUNT + 2}")
     assert "specs/api.md" in page
     assert "notes.txt" in page
 

@@ -13,7 +13,7 @@ from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "4d" * 32 + "\nsize 12345\n"
 
 FILES = {
     "README.md": "# The handbook\n\nText.\n",
@@ -22,7 +22,7 @@ FILES = {
     "text.md": "# Text\n\nNo task: `a[ ]`.\n",
     "guides/setup.md": "# Set up & \\<run\\>\n",
     "guides/deep/only.md": "# Only\n\n- [ ] Deep\n",
-    "lfs.md": POINTER,
+    "lfs.md": LFS_POINTER,
     "a folder/50% #1?.md": "# Odd name\n",
     "image.png": "no document",
 }
@@ -30,11 +30,11 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    made = normal(tmp_path_factory.mktemp("library") / "handbook", FILES)
-    made.commit({"done.md": "# Done\n\n- [x] All\n- [x] More\n"}, "More")
-    many = {f"many/{number:03}.md": f"# Number {number}\n" for number in range(205)}
-    made.commit(many, "Many")
-    return made
+    new_repo = normal(tmp_path_factory.mktemp("library") / "handbook", FILES)
+    new_repo.commit({"done.md": "# Done\n\n- [x] All\n- [x] More\n"}, "More")
+    files = {f"many/{number:03}.md": f"# Number {number}\n" for number in range(205)}
+    new_repo.commit(files, "Many")
+    return new_repo
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
             ">X<",
         ]
         assert sorted(order, key=page.index) == order
-        below = server.get("/folder/a")
-        assert '/folder/a/b/c">b/c<' in below
-        assert "next" not in below
+        subfolder_page = server.get("/folder/a")
+        assert '/folder/a/b/c">b/c<' in subfolder_page
+        assert "next" not in subfolder_page
         repo.commit({f"many/{number}.md": "# M\n" for number in range(60)}, "Many")
         assert ">Deep<" not in server.get("/")
 
@@ -115,9 +115,9 @@ def test_open_tasks_include_all_subfolders(server: PageServer) -> None:
     assert "/doc/guides/deep/only.md" in page
     assert "/doc/done.md" not in page
     assert "/doc/text.md" not in page
-    below = server.get("/folder/guides?tasks=open")
-    assert "/doc/guides/deep/only.md" in below
-    assert "/doc/plan.md" not in below
+    subfolder_page = server.get("/folder/guides?tasks=open")
+    assert "/doc/guides/deep/only.md" in subfolder_page
+    assert "/doc/plan.md" not in subfolder_page
 
 
 def test_folder_without_open_tasks_has_a_message(server: PageServer) -> None:
@@ -168,23 +168,23 @@ def test_missing_folder_suggests_similar_ones(server: PageServer, path: str, sta
 def test_last_change_has_author_and_commit(repo: Repo, server: PageServer) -> None:
     page = server.get("/")
     assert '<span class="by">Ada</span>' in page
-    changed = LastChanges().of(server.workspace.snapshot())
-    assert changed["many/000.md"] == repo.head()
-    assert changed["done.md"] == repo.git("rev-parse", "HEAD~1").strip()
-    assert changed["plan.md"] == repo.git("rev-parse", "HEAD~2").strip()
+    last_changes = LastChanges().of(server.workspace.snapshot())
+    assert last_changes["many/000.md"] == repo.head()
+    assert last_changes["done.md"] == repo.git("rev-parse", "HEAD~1").strip()
+    assert last_changes["plan.md"] == repo.git("rev-parse", "HEAD~2").strip()
 
 
 def test_last_changes_update_with_the_branch(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     with serve_pages(repo.path) as server:
-        last = LastChanges()
-        first = last.of(server.workspace.snapshot())
+        last_changes = LastChanges()
+        first = last_changes.of(server.workspace.snapshot())
         commit = repo.commit({"README.md": "# Example\n\nOther.\n"})
-        after = last.of(server.workspace.snapshot())
-        assert after == {**first, "README.md": commit}
-        assert after == LastChanges().of(server.workspace.snapshot())
+        second = last_changes.of(server.workspace.snapshot())
+        assert second == {**first, "README.md": commit}
+        assert second == LastChanges().of(server.workspace.snapshot())
         repo.git("reset", "-q", "--hard", "HEAD~1")
-        assert last.of(server.workspace.snapshot()) == first
+        assert last_changes.of(server.workspace.snapshot()) == first
 
 
 @loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
@@ -193,8 +193,8 @@ def test_commit_with_extreme_time_is_shown(tmp_path: Path, time: int) -> None:
     repo.write({"late.md": "# Late\n"})
     repo.git("add", "late.md")
     tree, parent = repo.git("write-tree").strip(), repo.head()
-    who = f"A <a@example.org> {time} +0000"
-    repo.write({"commit": f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nLate\n"})
+    identity = f"A <a@example.org> {time} +0000"
+    repo.write({"commit": f"tree {tree}\nparent {parent}\nauthor {identity}\ncommitter {identity}\n\nLate\n"})
     id = repo.git("hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
     repo.git("update-ref", "refs/heads/main", id)
     with serve_pages(repo.path) as server:
@@ -227,8 +227,8 @@ def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
     files = {"big.md": "# Big\n\n" + tasks + "\n" + "word " * 200_001, "small.md": "# Small\n\n" + tasks}
     with serve_pages(normal(tmp_path / "r", files).path) as server:
         snapshot = server.workspace.snapshot()
-        of = server.site.summaries.of
-        assert of(snapshot, "big.md")[1:3] == of(snapshot, "small.md")[1:3] == (2, 1)
+        summarize = server.site.summaries.of
+        assert summarize(snapshot, "big.md")[1:3] == summarize(snapshot, "small.md")[1:3] == (2, 1)
 
 
 def test_reading_ahead_stops_when_closed(repo: Repo) -> None:

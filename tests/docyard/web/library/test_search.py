@@ -37,11 +37,13 @@ At most five tries.
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    many = {f"many/{number:02}.md": f"# Harvest {number}\n\nApples and pears.\n" for number in range(45)}
+    numbered_files = {
+        f"many/{number:02}.md": f"# Harvest {number}\n\nApples and pears.\n" for number in range(45)
+    }
     files = {
         "guides/retries.md": RETRIES,
         "specs/a.md": "---\ntype: spec\n---\n# Alpha\n\nOmega <i>.\n",
-        **many,
+        **numbered_files,
     }
     return normal(tmp_path_factory.mktemp("search") / "r", files)
 
@@ -76,18 +78,18 @@ def test_filters_list_existing_values(server: PageServer) -> None:
 def test_search_links_to_next_and_first_page(server: PageServer) -> None:
     first = server.get("/search?q=apples&path=many")
     assert first.count('class="hit"') == 20
-    found = re.search(r'rel="next"[^>]*href="([^"]+)"', first)
-    assert found
-    second = server.get(unescape(found[1]))
+    match = re.search(r'rel="next"[^>]*href="([^"]+)"', first)
+    assert match
+    second = server.get(unescape(match[1]))
     assert second.count('class="hit"') == 20
     assert "First page" in second
-    assert "path=many" in found[1]
+    assert "path=many" in match[1]
 
 
 def test_cursor_of_another_query_is_reported(server: PageServer) -> None:
-    found = re.search(r"cursor=([^\"&]+)", server.get("/search?q=apples"))
-    assert found
-    page = server.get(f"/search?q=pears&cursor={found[1]}")
+    match = re.search(r"cursor=([^\"&]+)", server.get("/search?q=apples"))
+    assert match
+    page = server.get(f"/search?q=pears&cursor={match[1]}")
     assert "cursor" in page
     assert "From the beginning" in page
 

@@ -23,7 +23,7 @@ from workspace.workspace import Workspace
 if TYPE_CHECKING:
     from httpx2 import Response
 
-_KEY = re.compile(r'name="key" value="([0-9a-f]{32})"')
+_KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
 
 
 class Pages:
@@ -34,8 +34,8 @@ class Pages:
         workspace = (
             Workspace.open(scene.repo.path, read_only=True, durable=False) if read_only else scene.workspace
         )
-        self.written = 0
-        self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._written)
+        self.write_count = 0
+        self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._count_write)
         self.as_person: str | None = "bea"
         self._may_write = not read_only
         pages = Starlette(routes=build_routes(self.site))
@@ -47,8 +47,8 @@ class Pages:
 
         self.client = TestClient(app, follow_redirects=False)
 
-    def _written(self) -> None:
-        self.written += 1
+    def _count_write(self) -> None:
+        self.write_count += 1
 
     def get(self, url: str, status: int = 200) -> str:
         """Return a page after checking its HTML."""
@@ -56,34 +56,34 @@ class Pages:
         assert response.status_code == status, (url, response.status_code, response.text[:2000])
         return check_html(response)
 
-    def show(self, one: Proposal, part: str = "", status: int = 200) -> str:
+    def show(self, proposal: Proposal, part: str = "", status: int = 200) -> str:
         """Return a page of a proposal, such as `changes?view=inline`."""
-        return self.get(f"/proposals/{one.id}" + (f"/{part}" if part else ""), status)
+        return self.get(f"/proposals/{proposal.id}" + (f"/{part}" if part else ""), status)
 
-    def post(self, one: Proposal, act: str, *, key: str = "", **fields: str) -> Response:
-        """Send a form of the page, with a new key unless one is given."""
+    def post(self, proposal: Proposal, act: str, *, key: str = "", **fields: str) -> Response:
+        """Send a form of the page, with a new key if `key` is empty."""
         if not key:
-            key = _KEY.findall(self.client.get(f"/proposals/{one.id}").text)[0]
-        return self.client.post(f"/proposals/{one.id}/{act}", data={"csrf": CSRF, "key": key, **fields})
+            key = _KEY_PATTERN.findall(self.client.get(f"/proposals/{proposal.id}").text)[0]
+        return self.client.post(f"/proposals/{proposal.id}/{act}", data={"csrf": CSRF, "key": key, **fields})
 
-    def submit(self, one: Proposal, act: str, **fields: str) -> str:
+    def submit(self, proposal: Proposal, act: str, **fields: str) -> str:
         """Send a form that must succeed; return the target of the redirect."""
-        response = self.post(one, act, **fields)
-        assert response.status_code == 303, (response.status_code, text_of(response.text))
+        response = self.post(proposal, act, **fields)
+        assert response.status_code == 303, (response.status_code, extract_text(response.text))
         return str(response.headers["location"])
 
-    def submit_refused(self, one: Proposal, act: str, status: int, **fields: str) -> str:
+    def submit_refused(self, proposal: Proposal, act: str, status: int, **fields: str) -> str:
         """Send a form that must be refused; return the page."""
-        response = self.post(one, act, **fields)
-        assert response.status_code == status, (response.status_code, text_of(response.text))
+        response = self.post(proposal, act, **fields)
+        assert response.status_code == status, (response.status_code, extract_text(response.text))
         return check_html(response)
 
-    def reload(self, one: Proposal) -> Proposal:
+    def reload(self, proposal: Proposal) -> Proposal:
         """Return the current state of a proposal."""
-        return self.scene.proposal_actions.find(one.id)
+        return self.scene.proposal_actions.find(proposal.id)
 
 
-def pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
+def create_pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
     """Return the pages of a new scene."""
     return Pages(Scene(path / "repo", settings), read_only=read_only)
 
@@ -91,18 +91,18 @@ def pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:
 def check_html(response: Response) -> str:
     """Return the HTML of a response after checking its nesting, its h1, its ids and its inline code."""
     html = response.text
-    read = ParsedPage(html)
-    assert read.wrong == []
-    assert len(read.all("h1")) == 1
-    for name, attributes in read.elements:
+    page = ParsedPage(html)
+    assert page.nesting_errors == []
+    assert len(page.find_all("h1")) == 1
+    for name, attributes in page.elements:
         assert "style" not in attributes, name
         assert not any(attribute.startswith("on") for attribute in attributes), name
-    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     return html
 
 
-def text_of(html: str) -> str:
+def extract_text(html: str) -> str:
     """Return the text of a page in one line."""
     main = html.partition("<main")[2] or html
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", main)).split())

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.workspace.proposals.actions.scene import AGENT, RULE
 from workspace.proposals.proposal import ProposalState
 
@@ -17,43 +17,45 @@ QUOTE = "Introduction."
 
 @pytest.fixture
 def open_pages(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+    return create_pages(tmp_path)
 
 
 @pytest.fixture
-def governed(tmp_path: Path) -> Pages:
+def protected_pages(tmp_path: Path) -> Pages:
     """Return pages of a scene in which `specs/` changes only by approved proposals."""
-    return pages(tmp_path, RULE)
+    return create_pages(tmp_path, RULE)
 
 
-def test_draft_is_submitted_approved_and_merged(governed: Pages) -> None:
-    scene = governed.scene
-    one = scene.open("Say more of calls")
-    scene.append(one.id, "One.", "specs/api.md", "calls")
-    assert "is a draft" in text_of(governed.show(one))
-    governed.submit(one, "submit")
-    shown = text_of(governed.show(one))
-    assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in shown
-    tip = governed.reload(one).tip or ""
-    assert "may not be merged" in text_of(governed.submit_refused(one, "merge", 409, commit=tip))
-    there = governed.submit(one, "approve", commit=tip, text="Good.")
-    assert there.startswith(f"/proposals/{one.id}#said-")
-    assert f'id="{there.partition("#")[2]}"' in governed.show(one)
-    assert "Ready to merge" in text_of(governed.show(one))
-    governed.submit(one, "merge", commit=tip)
-    merged = governed.reload(one)
-    assert merged.state is ProposalState.MERGED
-    assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {one.id}: Say more of calls"]
-    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", text_of(governed.show(one)))
-    assert governed.written == 4
+def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
+    scene = protected_pages.scene
+    proposal = scene.open("Say more of calls")
+    scene.append(proposal.id, "One.", "specs/api.md", "calls")
+    assert "is a draft" in extract_text(protected_pages.show(proposal))
+    protected_pages.submit(proposal, "submit")
+    text = extract_text(protected_pages.show(proposal))
+    assert "specs/api.md needs 1 approval of the proposal as it is now, and has 0" in text
+    tip = protected_pages.reload(proposal).tip or ""
+    assert "may not be merged" in extract_text(
+        protected_pages.submit_refused(proposal, "merge", 409, commit=tip)
+    )
+    location = protected_pages.submit(proposal, "approve", commit=tip, text="Good.")
+    assert location.startswith(f"/proposals/{proposal.id}#said-")
+    assert f'id="{location.partition("#")[2]}"' in protected_pages.show(proposal)
+    assert "Ready to merge" in extract_text(protected_pages.show(proposal))
+    protected_pages.submit(proposal, "merge", commit=tip)
+    merged_proposal = protected_pages.reload(proposal)
+    assert merged_proposal.state is ProposalState.MERGED
+    assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {proposal.id}: Say more of calls"]
+    assert re.search(r"Merged as [0-9a-f]{8} by Bea,", extract_text(protected_pages.show(proposal)))
+    assert protected_pages.write_count == 4
 
 
 def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    tip, before = one.tip or "", len(open_pages.scene.log("--format=%h", "main"))
+    proposal = open_pages.scene.proposed()
+    tip, before = proposal.tip or "", len(open_pages.scene.log("--format=%h", "main"))
     key = "0123456789abcdef" * 2
-    there = [open_pages.submit(one, "merge", key=key, commit=tip) for _ in range(2)]
-    assert there == [f"/proposals/{one.id}"] * 2
+    locations = [open_pages.submit(proposal, "merge", key=key, commit=tip) for _ in range(2)]
+    assert locations == [f"/proposals/{proposal.id}"] * 2
     assert len(open_pages.scene.log("--first-parent", "--format=%h", "main")) == before + 1
 
 
@@ -69,56 +71,56 @@ def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
     ids=["comment", "approve", "request-changes", "close", "edit"],
 )
 def test_duplicate_form_adds_one_event(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
-    one = open_pages.scene.proposed()
+    proposal = open_pages.scene.proposed()
     key = "fedcba9876543210" * 2
-    first, again = (open_pages.submit(one, act, key=key, **fields) for _ in range(2))
-    assert first == again
-    events = open_pages.scene.proposal_actions.list_events(one)
+    first, second = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
+    assert first == second
+    events = open_pages.scene.proposal_actions.list_events(proposal)
     assert len(events) == 3  # opened, submitted, and this event
 
 
 def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
-    one = open_pages.scene.open("Say more")
-    open_pages.scene.append(one.id, "More.")
+    proposal = open_pages.scene.open("Say more")
+    open_pages.scene.append(proposal.id, "More.")
     keys = {act: f"{number:032x}" for number, act in enumerate(("submit", "close", "reopen"))}
-    open_pages.submit(one, "submit", key=keys["submit"])
-    open_pages.submit(one, "request-changes", text="Say who.")
-    open_pages.scene.append(one.id, "You.")  # which does not answer the request until it is submitted
-    open_pages.submit(one, "submit", key=keys["submit"])
-    assert open_pages.reload(one).state is ProposalState.CHANGES_REQUESTED
-    open_pages.submit(one, "close", key=keys["close"])
-    open_pages.submit(one, "reopen", key=keys["reopen"])
-    open_pages.submit(one, "close", key=keys["close"])
-    assert open_pages.reload(one).is_open
-    open_pages.submit(one, "close")
-    open_pages.submit(one, "reopen", key=keys["reopen"])
-    assert not open_pages.reload(one).is_open
+    open_pages.submit(proposal, "submit", key=keys["submit"])
+    open_pages.submit(proposal, "request-changes", text="Say who.")
+    open_pages.scene.append(proposal.id, "You.")  # answers the request only when it is submitted
+    open_pages.submit(proposal, "submit", key=keys["submit"])
+    assert open_pages.reload(proposal).state is ProposalState.CHANGES_REQUESTED
+    open_pages.submit(proposal, "close", key=keys["close"])
+    open_pages.submit(proposal, "reopen", key=keys["reopen"])
+    open_pages.submit(proposal, "close", key=keys["close"])
+    assert open_pages.reload(proposal).is_open
+    open_pages.submit(proposal, "close")
+    open_pages.submit(proposal, "reopen", key=keys["reopen"])
+    assert not open_pages.reload(proposal).is_open
 
 
 def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
+    proposal = open_pages.scene.proposed()
     key = "00112233" * 4
-    open_pages.submit(one, "comment", key=key, text="First.")
-    html = open_pages.submit_refused(one, "comment", 409, key=key, text="Second, after going back.")
-    assert "was already sent" in text_of(html)
+    open_pages.submit(proposal, "comment", key=key, text="First.")
+    html = open_pages.submit_refused(proposal, "comment", 409, key=key, text="Second, after going back.")
+    assert "was already sent" in extract_text(html)
     assert "Second, after going back." in html
-    assert len(open_pages.reload(one).content.threads) == 1
+    assert len(open_pages.reload(proposal).content.threads) == 1
 
 
 def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    place = {"file": "guide.md", "slug": "use", "quote": "Use it."}
-    there = open_pages.submit(one, "comment", text="Why *so*?", view="inline", **place)
-    assert there.startswith(f"/proposals/{one.id}/changes?view=inline#change-")
-    changes = open_pages.show(one, "changes?view=inline")
-    assert f'id="{there.partition("#")[2]}"' in changes
+    proposal = open_pages.scene.proposed()
+    target = {"file": "guide.md", "slug": "use", "quote": "Use it."}
+    location = open_pages.submit(proposal, "comment", text="Why *so*?", view="inline", **target)
+    assert location.startswith(f"/proposals/{proposal.id}/changes?view=inline#change-")
+    changes = open_pages.show(proposal, "changes?view=inline")
+    assert f'id="{location.partition("#")[2]}"' in changes
     assert "Why <em>so</em>?" in changes
-    [thread] = open_pages.reload(one).content.threads
+    [thread] = open_pages.reload(proposal).content.threads
     comment_id = thread.comment.id
-    answer = open_pages.submit(one, "comment", text="Because.", reply_to=comment_id)
-    shown = open_pages.show(one)
-    assert f'id="{answer.partition("#")[2]}"' in shown
-    assert "On guide.md#use Use it. Bea" in text_of(shown)
+    reply_location = open_pages.submit(proposal, "comment", text="Because.", reply_to=comment_id)
+    html = open_pages.show(proposal)
+    assert f'id="{reply_location.partition("#")[2]}"' in html
+    assert "On guide.md#use Use it. Bea" in extract_text(html)
 
 
 @pytest.mark.parametrize(
@@ -134,199 +136,205 @@ def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
 def test_invalid_comment_is_preserved_in_the_form(
     open_pages: Pages, fields: dict[str, str], message: str
 ) -> None:
-    one = open_pages.scene.proposed()
-    html = open_pages.submit_refused(one, "comment", 400, **fields)
-    assert message in text_of(html)
+    proposal = open_pages.scene.proposed()
+    html = open_pages.submit_refused(proposal, "comment", 400, **fields)
+    assert message in extract_text(html)
     assert f">\n{fields['text']}</textarea>" in html
     assert 'name="reply_to" value="0000000000000000"' in html if "reply_to" in fields else True
 
 
 @pytest.mark.parametrize("act", ["approve", "merge", "request-changes"])
 def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
-    one = open_pages.scene.proposed()
-    open_pages.scene.append(one.id, "Unseen words.", slug="install")
-    html = open_pages.submit_refused(one, act, 409, commit=one.tip or "", text="My verdict")
-    shown = text_of(html)
-    assert "New changes" in shown
-    assert "Unseen words." in shown
+    proposal = open_pages.scene.proposed()
+    open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
+    html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="My verdict")
+    text = extract_text(html)
+    assert "New changes" in text
+    assert "Unseen words." in text
     assert "My verdict" in html
-    assert f'name="commit" value="{open_pages.reload(one).tip}"' in html
-    assert open_pages.reload(one).reviews == ()
+    assert f'name="commit" value="{open_pages.reload(proposal).tip}"' in html
+    assert open_pages.reload(proposal).reviews == ()
 
 
 @pytest.mark.parametrize("commit", ["0" * 40, "main", "<script>"], ids=["unknown", "name", "hostile"])
 def test_unknown_commit_is_refused(open_pages: Pages, commit: str) -> None:
-    one = open_pages.scene.proposed()
-    html = open_pages.submit_refused(one, "approve", 409, commit=commit)
+    proposal = open_pages.scene.proposed()
+    html = open_pages.submit_refused(proposal, "approve", 409, commit=commit)
     assert "New changes" not in html
 
 
-def test_approval_without_a_person_is_refused(governed: Pages) -> None:
-    one = governed.scene.proposed(file="specs/api.md", slug="calls")
-    governed.as_person = None
-    html = governed.submit_refused(one, "approve", 403, commit=one.tip or "", text="Fine by me")
-    assert "Sign in with your token" in text_of(html)
-    assert f"/login?after=/proposals/{one.id}#[approve]" in unquote(html)
+def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
+    proposal = protected_pages.scene.proposed(file="specs/api.md", slug="calls")
+    protected_pages.as_person = None
+    html = protected_pages.submit_refused(
+        proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me"
+    )
+    assert "Sign in with your token" in extract_text(html)
+    assert f"/login?after=/proposals/{proposal.id}#[approve]" in unquote(html)
     assert "Fine by me" in html
     assert "docyard proposals approve" not in html
-    assert "/login?" in governed.show(one)
-    governed.scene.approve(one)
-    html = governed.submit_refused(one, "merge", 403, commit=one.tip or "")
-    assert "Sign in with your token" in text_of(html)
-    assert "the merge needs a person's token" in text_of(governed.show(one))
+    assert "/login?" in protected_pages.show(proposal)
+    protected_pages.scene.approve(proposal)
+    html = protected_pages.submit_refused(proposal, "merge", 403, commit=proposal.tip or "")
+    assert "Sign in with your token" in extract_text(html)
+    assert "the merge needs a person's token" in extract_text(protected_pages.show(proposal))
 
 
 def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
-    one = open_pages.scene.proposal_actions.open("Mine", "", open_pages.scene.person())
-    open_pages.scene.append(one.id, "One.")
-    assert "This is your own proposal" in text_of(open_pages.show(one))
-    html = open_pages.submit_refused(one, "approve", 403, text="I like it.")
-    assert "The author of a proposal cannot approve it" in text_of(html)
-    assert f'action="/proposals/{one.id}/comment"' in html
-    assert "Send it as a comment" in text_of(html)
+    proposal = open_pages.scene.proposal_actions.open("Mine", "", open_pages.scene.person())
+    open_pages.scene.append(proposal.id, "One.")
+    assert "This is your own proposal" in extract_text(open_pages.show(proposal))
+    html = open_pages.submit_refused(proposal, "approve", 403, text="I like it.")
+    assert "The author of a proposal cannot approve it" in extract_text(html)
+    assert f'action="/proposals/{proposal.id}/comment"' in html
+    assert "Send it as a comment" in extract_text(html)
 
 
 def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    open_pages.submit(one, "request-changes", commit=one.tip or "", text="Say **who**.")
-    shown = open_pages.show(one)
-    assert "Bea requested changes" in text_of(shown)
-    assert "<strong>who</strong>" in shown
-    assert "bea requested changes, which are not made yet" in text_of(shown)
-    open_pages.scene.append(one.id, "You.")
-    open_pages.scene.proposal_actions.submit(one.id, AGENT)
-    assert "answered" in text_of(open_pages.show(one))
-    open_pages.submit(one, "approve")
-    assert open_pages.reload(one).state is ProposalState.APPROVED
+    proposal = open_pages.scene.proposed()
+    open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
+    text = open_pages.show(proposal)
+    assert "Bea requested changes" in extract_text(text)
+    assert "<strong>who</strong>" in text
+    assert "bea requested changes, which are not made yet" in extract_text(text)
+    open_pages.scene.append(proposal.id, "You.")
+    open_pages.scene.proposal_actions.submit(proposal.id, AGENT)
+    assert "answered" in extract_text(open_pages.show(proposal))
+    open_pages.submit(proposal, "approve")
+    assert open_pages.reload(proposal).state is ProposalState.APPROVED
 
 
 def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    open_pages.submit(one, "close", text="Not now.")
-    shown = text_of(open_pages.show(one))
-    assert "closed this" in shown
-    assert "Not now." in shown
-    assert "was closed" in text_of(open_pages.submit_refused(one, "approve", 409))
-    open_pages.submit(one, "reopen")
-    assert open_pages.reload(one).is_open
+    proposal = open_pages.scene.proposed()
+    open_pages.submit(proposal, "close", text="Not now.")
+    text = extract_text(open_pages.show(proposal))
+    assert "closed this" in text
+    assert "Not now." in text
+    assert "was closed" in extract_text(open_pages.submit_refused(proposal, "approve", 409))
+    open_pages.submit(proposal, "reopen")
+    assert open_pages.reload(proposal).is_open
 
 
 def test_title_and_description_are_edited(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    open_pages.submit(one, "edit", title="A better title", description="- one\n- two")
-    shown = open_pages.show(one)
-    assert "<h1>A better title</h1>" in shown
-    assert "one two" in text_of(shown)
-    html = open_pages.submit_refused(one, "edit", 400, title=" ", description="Kept words")
+    proposal = open_pages.scene.proposed()
+    open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
+    text = open_pages.show(proposal)
+    assert "<h1>A better title</h1>" in text
+    assert "one two" in extract_text(text)
+    html = open_pages.submit_refused(proposal, "edit", 400, title=" ", description="Kept words")
     assert "Kept words" in html
 
 
 def test_refresh_merges_the_target(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
+    proposal = open_pages.scene.proposed()
     open_pages.scene.write("Meanwhile.")
-    assert "main has 1 newer commit" in text_of(open_pages.show(one))
-    open_pages.submit(one, "refresh")
-    assert "merged its target at" in text_of(open_pages.show(one))
-    assert "newer commit" not in text_of(open_pages.show(one))
+    assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
+    open_pages.submit(proposal, "refresh")
+    assert "merged its target at" in extract_text(open_pages.show(proposal))
+    assert "newer commit" not in extract_text(open_pages.show(proposal))
 
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
 def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> None:
-    scene, one = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.proposed()
     if state == "merged":
-        scene.proposal_actions.merge(one.id, scene.person())
+        scene.proposal_actions.merge(proposal.id, scene.person())
     else:
-        scene.repo.git("branch", "-D", one.content.branch)
+        scene.repo.git("branch", "-D", proposal.content.branch)
     for act in ("approve", "request-changes", "refresh"):
-        open_pages.submit_refused(one, act, 409, text="Late", commit=one.tip or "")
+        open_pages.submit_refused(proposal, act, 409, text="Late", commit=proposal.tip or "")
     for part in ("", "changes", "conflicts"):
-        open_pages.show(one, part)
-    open_pages.submit(one, "comment", text="Thank you.")
-    assert "Thank you." in open_pages.show(one)
+        open_pages.show(proposal, part)
+    open_pages.submit(proposal, "comment", text="Thank you.")
+    assert "Thank you." in open_pages.show(proposal)
 
 
 def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
-    scene, one = open_pages.scene, open_pages.scene.proposed()
-    open_pages.submit(one, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
-    open_pages.submit(one, "approve", commit=one.tip or "")
+    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    open_pages.submit(proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
+    open_pages.submit(proposal, "approve", commit=proposal.tip or "")
     other = scene.open("Other")
     scene.append(other.id, "Another.", slug="install")
     scene.repo.git(
-        "update-ref", f"refs/heads/{one.content.branch}", scene.proposal_actions.find(other.id).tip or ""
+        "update-ref", f"refs/heads/{proposal.content.branch}", scene.proposal_actions.find(other.id).tip or ""
     )
-    shown = text_of(open_pages.show(one))
-    assert "Its branch was rewritten" in shown
-    assert "· void, since" in shown
-    assert "its text has changed since" in shown
+    text = extract_text(open_pages.show(proposal))
+    assert "Its branch was rewritten" in text
+    assert "· void, since" in text
+    assert "its text has changed since" in text
 
 
 def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    assert open_pages.post(one, "explode").status_code == 404
+    proposal = open_pages.scene.proposed()
+    assert open_pages.post(proposal, "explode").status_code == 404
     for part in ("", "/changes", "/conflicts"):
-        assert "No proposal" in text_of(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
-    response = open_pages.client.post(f"/proposals/{one.id}/merge", data={"csrf": "other"})
+        assert "No proposal" in extract_text(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
+    response = open_pages.client.post(f"/proposals/{proposal.id}/merge", data={"csrf": "other"})
     assert response.status_code == 403
-    assert open_pages.reload(one).is_open
+    assert open_pages.reload(proposal).is_open
     # The URL of a form, and an id in upper case, redirect to the proposal.
-    for name in (f"{one.id}/merge", one.id.upper()):
+    for name in (f"{proposal.id}/merge", proposal.id.upper()):
         response = open_pages.client.get(f"/proposals/{name}")
-        assert (response.status_code, response.headers["location"]) == (303, f"/proposals/{one.id}")
+        assert (response.status_code, response.headers["location"]) == (303, f"/proposals/{proposal.id}")
 
 
 def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
-    writer = pages(tmp_path)
-    one = writer.scene.proposed()
+    writer = create_pages(tmp_path)
+    proposal = writer.scene.proposed()
     reader = Pages(writer.scene, read_only=True)
     for part in ("", "changes", "conflicts"):
-        html = reader.show(one, part)
-        assert f'action="/proposals/{one.id}' not in html
-    response = reader.client.post(f"/proposals/{one.id}/merge", data={"csrf": "a value of this session"})
+        html = reader.show(proposal, part)
+        assert f'action="/proposals/{proposal.id}' not in html
+    response = reader.client.post(f"/proposals/{proposal.id}/merge", data={"csrf": "a value of this session"})
     assert response.status_code == 403
-    assert reader.reload(one).is_open
+    assert reader.reload(proposal).is_open
 
 
 @pytest.mark.parametrize("act", ["approve", "request-changes"])
 def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: str) -> None:
-    one = open_pages.scene.proposed()
-    open_pages.scene.append(one.id, "Unseen words.", slug="install")
-    html = open_pages.submit_refused(one, act, 400, commit=one.tip or "", text="a" * 65_537)
-    assert f'name="commit" value="{one.tip}"' in html
-    html = open_pages.submit_refused(one, act, 409, commit=one.tip or "", text="Shorter.")
+    proposal = open_pages.scene.proposed()
+    open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
+    html = open_pages.submit_refused(proposal, act, 400, commit=proposal.tip or "", text="a" * 65_537)
+    assert f'name="commit" value="{proposal.tip}"' in html
+    html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="Shorter.")
     assert "Unseen words." in html
 
 
 def test_review_of_unknown_commit_cannot_be_repeated(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    html = open_pages.submit_refused(one, "approve", 409, commit="0" * 40, text="Fine by me")
+    proposal = open_pages.scene.proposed()
+    html = open_pages.submit_refused(proposal, "approve", 409, commit="0" * 40, text="Fine by me")
     assert "Fine by me" in html
-    assert f'action="/proposals/{one.id}/approve"' not in html
+    assert f'action="/proposals/{proposal.id}/approve"' not in html
 
 
 def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
-    one = open_pages.scene.proposed()
-    fields = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(one))
-    assert fields is not None
-    seen = fields[1]
-    open_pages.submit(one, "edit", seen=seen, title=one.content.title, description="Of the first.")
+    proposal = open_pages.scene.proposed()
+    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
+    assert match is not None
+    seen_value = match[1]
+    open_pages.submit(
+        proposal, "edit", seen=seen_value, title=proposal.content.title, description="Of the first."
+    )
     html = open_pages.submit_refused(
-        one, "edit", 409, seen=seen, title="Of the second", description="Other words."
+        proposal, "edit", 409, seen=seen_value, title="Of the second", description="Other words."
     )
     assert "Current text" in html
     assert "Of the first.</textarea>" in html
     assert "Other words.</textarea>" in html
-    assert open_pages.reload(one).content.description == "Of the first."
-    now = re.search(r'name="seen" value="([0-9a-f]+)"', html)
-    assert now is not None
+    assert open_pages.reload(proposal).content.description == "Of the first."
+    new_match = re.search(r'name="seen" value="([0-9a-f]+)"', html)
+    assert new_match is not None
     for _ in range(2):  # the form is sent twice
-        open_pages.submit(one, "edit", seen=now[1], title="Of the second", description="Both words.")
-    assert open_pages.reload(one).content.title == "Of the second"
+        open_pages.submit(
+            proposal, "edit", seen=new_match[1], title="Of the second", description="Both words."
+        )
+    assert open_pages.reload(proposal).content.title == "Of the second"
 
 
 def test_links_of_merged_proposal_point_to_the_merge(open_pages: Pages) -> None:
-    scene, one = open_pages.scene, open_pages.scene.proposed()
-    merged = scene.proposal_actions.merge(one.id, scene.person()).commit
-    scene.repo.git("switch", "-q", one.content.branch)
+    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    merge_commit = scene.proposal_actions.merge(proposal.id, scene.person()).commit
+    scene.repo.git("switch", "-q", proposal.content.branch)
     scene.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
     scene.repo.git("switch", "-q", "main")
-    assert f"/doc/guide.md?ref={merged}" in open_pages.show(one, "changes")
+    assert f"/doc/guide.md?ref={merge_commit}" in open_pages.show(proposal, "changes")

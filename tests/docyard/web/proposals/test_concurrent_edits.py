@@ -9,7 +9,7 @@ import pytest
 
 from docyard.web import site
 from tests.call_hooks import run_after_call
-from tests.docyard.web.proposals.pages import Pages, pages
+from tests.docyard.web.proposals.pages import Pages, create_pages
 from workspace.proposals.actions import discuss
 from workspace.proposals.actions.repository import ProposalRepository
 from workspace.proposals.events import ReviewDecision
@@ -18,27 +18,27 @@ from workspace.workspace import Workspace
 
 @pytest.fixture
 def open_pages(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+    return create_pages(tmp_path)
 
 
 def test_concurrent_description_is_not_overwritten(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, one = open_pages.scene, open_pages.scene.proposed()
-    fields = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(one))
-    assert fields is not None
-    others = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
+    assert match is not None
+    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
     # The last call before the event is appended under its own lock.
     run_after_call(
         monkeypatch,
         discuss,
         "require_writable",
-        lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
+        lambda: other_actions.edit(proposal.id, scene.person("cyd"), description="Theirs."),
     )
     html = open_pages.submit_refused(
-        one, "edit", 409, seen=fields[1], title=one.content.title, description="Of the second."
+        proposal, "edit", 409, seen=match[1], title=proposal.content.title, description="Of the second."
     )
-    assert open_pages.reload(one).content.description == "Theirs."
+    assert open_pages.reload(proposal).content.description == "Theirs."
     assert "Theirs.</textarea>" in html
     assert "Of the second.</textarea>" in html
 
@@ -47,28 +47,28 @@ def test_concurrent_description_is_not_overwritten(
 def test_form_redirects_to_its_own_event(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    scene, one = open_pages.scene, open_pages.scene.proposed()
-    others = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
 
-    def speak() -> None:
+    def append_same_event() -> None:
         if act == "comment":
-            others.comment(one.id, scene.person("cyd"), "Good.")
+            other_actions.comment(proposal.id, scene.person("cyd"), "Good.")
         else:
-            others.review(one.id, scene.person("cyd"), ReviewDecision.APPROVE, "Good.")
+            other_actions.review(proposal.id, scene.person("cyd"), ReviewDecision.APPROVE, "Good.")
 
-    run_after_call(monkeypatch, ProposalRepository, "append", speak)
-    event_id = open_pages.submit(one, act, text="Good.").partition("#said-")[2]
-    words = open_pages.reload(one).content
-    spoken = [thread.comment for thread in words.threads] if act == "comment" else words.reviews
-    assert {found.id: found.author.name for found in spoken}[event_id] == "Bea"
+    run_after_call(monkeypatch, ProposalRepository, "append", append_same_event)
+    event_id = open_pages.submit(proposal, act, text="Good.").partition("#said-")[2]
+    discussion = open_pages.reload(proposal).content
+    events = [thread.comment for thread in discussion.threads] if act == "comment" else discussion.reviews
+    assert {event.id: event.author.name for event in events}[event_id] == "Bea"
 
 
 def test_writer_sees_own_change_within_one_clock_tick(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make two changes within one tick of the folders' clock, which their times cannot distinguish."""
-    one = open_pages.scene.proposed()
+    proposal = open_pages.scene.proposed()
     monkeypatch.setattr(site, "_read_folder_times", lambda git: ((("refs", 1, 0),), True))
-    assert one.content.title in open_pages.get("/proposals")
-    open_pages.submit(one, "close")
-    assert one.content.title not in open_pages.get("/proposals")
+    assert proposal.content.title in open_pages.get("/proposals")
+    open_pages.submit(proposal, "close")
+    assert proposal.content.title not in open_pages.get("/proposals")

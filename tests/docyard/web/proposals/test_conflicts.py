@@ -1,4 +1,4 @@
-"""Conflicts on the page: decided for a side, with another text, too late, and by two users."""
+"""Conflicts on the page: resolved with one side, with another text, too late, and by two users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.workspace.proposals.actions.scene import GUIDE
 from workspace.proposals.proposal import Proposal
 
@@ -18,23 +18,23 @@ Form = dict[str, str]
 
 
 @pytest.fixture
-def some(tmp_path: Path) -> Pages:
-    return pages(tmp_path)
+def pages(tmp_path: Path) -> Pages:
+    return create_pages(tmp_path)
 
 
-def create_conflict(some: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
+def create_conflict(pages: Pages, ours: str = "Run ours.", theirs: str = "Run theirs.") -> Proposal:
     """Create a proposal whose section `install` conflicts with its target."""
-    scene = some.scene
-    one = scene.open("Install better")
-    branch = one.content.branch
-    commit_to(some, branch, GUIDE.replace("Run it.", ours))
-    commit_to(some, "main", GUIDE.replace("Run it.", theirs))
-    return scene.proposal_actions.submit(one.id, scene.person("agent")).proposal
+    scene = pages.scene
+    proposal = scene.open("Install better")
+    branch = proposal.content.branch
+    commit_to(pages, branch, GUIDE.replace("Run it.", ours))
+    commit_to(pages, "main", GUIDE.replace("Run it.", theirs))
+    return scene.proposal_actions.submit(proposal.id, scene.person("agent")).proposal
 
 
-def commit_to(some: Pages, branch: str, text: str | None, path: str = "guide.md") -> None:
+def commit_to(pages: Pages, branch: str, text: str | None, path: str = "guide.md") -> None:
     """Commit a file to a branch; None removes it."""
-    repo = some.scene.repo
+    repo = pages.scene.repo
     repo.git("switch", "-q", branch)
     if text is None:
         repo.git("rm", "-q", path)
@@ -44,21 +44,21 @@ def commit_to(some: Pages, branch: str, text: str | None, path: str = "guide.md"
     repo.git("switch", "-q", "main")
 
 
-def form(some: Pages, one: Proposal) -> tuple[Form, list[str]]:
+def read_form(pages: Pages, proposal: Proposal) -> tuple[Form, list[str]]:
     """Return the hidden fields of the form, and the ids of its conflicts."""
-    html = some.show(one, "conflicts")
-    part = html.partition('class="conflicts"')[2]
-    return dict(_FIELDS.findall(part)), _CONFLICT.findall(part)
+    html = pages.show(proposal, "conflicts")
+    form_html = html.partition('class="conflicts"')[2]
+    return dict(_FIELDS.findall(form_html)), _CONFLICT.findall(form_html)
 
 
-def send(some: Pages, one: Proposal, fields: Form) -> tuple[int, str]:
-    given = dict(fields)
-    response = some.post(one, "resolve", key=given.pop("key"), **given)
+def send(pages: Pages, proposal: Proposal, fields: Form) -> tuple[int, str]:
+    form_fields = dict(fields)
+    response = pages.post(proposal, "resolve", key=form_fields.pop("key"), **form_fields)
     return response.status_code, response.text
 
 
 @pytest.mark.parametrize(
-    ("choice", "content", "becomes"),
+    ("choice", "content", "expected"),
     [
         ("ours", "", "Run ours."),
         ("theirs", "", "Run theirs."),
@@ -68,120 +68,124 @@ def send(some: Pages, one: Proposal, fields: Form) -> tuple[int, str]:
     ids=["ours", "theirs", "own-words", "nothing"],
 )
 def test_resolution_is_written_to_the_proposal(
-    some: Pages, choice: str, content: str, becomes: str | None
+    pages: Pages, choice: str, content: str, expected: str | None
 ) -> None:
-    one = create_conflict(some)
-    assert "Resolve 1 conflict" in text_of(some.show(one))
-    fields, [id] = form(some, one)
-    status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": content})
+    proposal = create_conflict(pages)
+    assert "Resolve 1 conflict" in extract_text(pages.show(proposal))
+    fields, [id] = read_form(pages, proposal)
+    status, _ = send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
-    text = some.scene.show("guide.md", one.content.branch)
-    assert f"## Install\n\n{becomes}\n\n## Use" in text if becomes else "Run" not in text
-    assert "There are no conflicts" in text_of(some.show(one, "conflicts"))
+    text = pages.scene.show("guide.md", proposal.content.branch)
+    assert f"## Install\n\n{expected}\n\n## Use" in text if expected else "Run" not in text
+    assert "There are no conflicts" in extract_text(pages.show(proposal, "conflicts"))
     # A second submission, as by a double click, changes nothing.
-    tip = some.reload(one).tip
-    assert send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
-    assert some.reload(one).tip == tip
+    tip = pages.reload(proposal).tip
+    assert send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": content})[0] == 303
+    assert pages.reload(proposal).tip == tip
 
 
-def test_conflicts_page_has_its_version(some: Pages) -> None:
-    shown = some.show(create_conflict(some), "conflicts")
-    assert re.search(r'<html [^>]*data-version="[0-9a-f]{20}"', shown)
+def test_conflicts_page_has_its_version(pages: Pages) -> None:
+    html = pages.show(create_conflict(pages), "conflicts")
+    assert re.search(r'<html [^>]*data-version="[0-9a-f]{20}"', html)
 
 
-def test_both_versions_are_shown(some: Pages) -> None:
-    html = some.show(create_conflict(some), "conflicts")
-    shown = text_of(html)
-    assert "install Text" in shown
+def test_both_versions_are_shown(pages: Pages) -> None:
+    html = pages.show(create_conflict(pages), "conflicts")
+    text = extract_text(html)
+    assert "install Text" in text
     assert "<del>it</del><ins>ours</ins>" in html
     assert "<del>it</del><ins>theirs</ins>" in html
     assert ">\nRun ours.</textarea>" in html
 
 
-def test_second_resolution_is_refused_and_preserved(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    other, _ = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
-    tip = some.reload(one).tip
-    some.as_person = "carl"
-    status, html = send(some, one, other | {f"choice-{id}": "content", f"content-{id}": "Carl's words."})
+def test_second_resolution_is_refused_and_preserved(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
+    second_form, _ = read_form(pages, proposal)
+    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
+    tip = pages.reload(proposal).tip
+    pages.as_person = "carl"
+    status, html = send(
+        pages, proposal, second_form | {f"choice-{id}": "content", f"content-{id}": "Carl's words."}
+    )
     assert status == 409
-    shown = text_of(html)
-    assert "so nothing was merged" in shown
-    assert "Bea merged main into it" in shown
-    assert "Carl's words." in shown
-    assert some.reload(one).tip == tip
+    text = extract_text(html)
+    assert "so nothing was merged" in text
+    assert "Bea merged main into it" in text
+    assert "Carl's words." in text
+    assert pages.reload(proposal).tip == tip
 
 
-def test_read_only_conflicts_page_has_no_form(some: Pages) -> None:
-    one = create_conflict(some)
-    html = Pages(some.scene, read_only=True).show(one, "conflicts")
-    assert re.search(r"ours.*theirs", text_of(html))
+def test_read_only_conflicts_page_has_no_form(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    html = Pages(pages.scene, read_only=True).show(proposal, "conflicts")
+    assert re.search(r"ours.*theirs", extract_text(html))
     assert not re.search(r"<(form|input|textarea|button)", html.partition("<main")[2].partition("</main>")[0])
 
 
-def test_moved_branch_preserves_choices(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    some.scene.append(one.id, "Also.", slug="use")
-    status, html = send(some, one, fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
+def test_moved_branch_preserves_choices(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
+    pages.scene.append(proposal.id, "Also.", slug="use")
+    status, html = send(pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
     assert status == 409
     assert ">\nMy words.</textarea>" in html
     assert re.search(r'value="content"\s+checked', html)
     # The conflict is unchanged, so the choice is still valid, and can be sent for the new commits.
-    again = dict(_FIELDS.findall(html.partition('class="conflicts"')[2]))
-    status, _ = send(some, one, again | {f"choice-{id}": "content", f"content-{id}": "My words."})
+    new_fields = dict(_FIELDS.findall(html.partition('class="conflicts"')[2]))
+    status, _ = send(pages, proposal, new_fields | {f"choice-{id}": "content", f"content-{id}": "My words."})
     assert status == 303
-    assert "My words." in some.scene.show("guide.md", one.content.branch)
+    assert "My words." in pages.scene.show("guide.md", proposal.content.branch)
 
 
-def test_changed_text_discards_the_choice(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
-    status, html = send(some, one, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
+def test_changed_text_discards_the_choice(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
+    commit_to(pages, proposal.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
+    status, html = send(pages, proposal, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
     assert status == 409
-    assert "The texts have changed since you chose" in text_of(html)
+    assert "The texts have changed since you chose" in extract_text(html)
     assert ">\nMy words.</textarea>" in html
     assert "checked" not in html
 
 
-def test_incomplete_decisions_merge_nothing(some: Pages) -> None:
-    one = some.scene.open("Two")
-    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too."))
-    commit_to(some, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
-    fields, ids = form(some, one)
+def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
+    proposal = pages.scene.open("Two")
+    commit_to(
+        pages, proposal.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too.")
+    )
+    commit_to(pages, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
+    fields, ids = read_form(pages, proposal)
     assert len(ids) == 2
-    status, html = send(some, one, fields | {f"choice-{ids[0]}": "theirs"})
+    status, html = send(pages, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
-    assert "1 conflict is not decided yet" in text_of(html)
+    assert "1 conflict is not decided yet" in extract_text(html)
     assert re.search(r'value="theirs"\s+checked', html)
-    assert send(some, one, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
+    assert send(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
 
-def test_invalid_text_is_refused(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
+def test_invalid_text_is_refused(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
     content = "## A heading\n\nWords."
-    status, html = send(some, one, fields | {f"choice-{id}": "content", f"content-{id}": content})
+    status, html = send(pages, proposal, fields | {f"choice-{id}": "content", f"content-{id}": content})
     assert status == 400
-    assert "must not have headings" in text_of(html)
+    assert "must not have headings" in extract_text(html)
     assert f">\n{content}</textarea>" in html
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
-def test_document_removed_on_one_side_is_resolved(some: Pages, choice: str) -> None:
-    one = some.scene.open("Drop the guide")
-    commit_to(some, one.content.branch, None)
-    commit_to(some, "main", GUIDE.replace("Run it.", "Run theirs."))
-    shown = text_of(some.show(one, "conflicts"))
-    assert "The whole file" in shown
-    assert "This side does not have it" in shown
-    fields, [id] = form(some, one)
-    status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
+def test_document_removed_on_one_side_is_resolved(pages: Pages, choice: str) -> None:
+    proposal = pages.scene.open("Drop the guide")
+    commit_to(pages, proposal.content.branch, None)
+    commit_to(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
+    text = extract_text(pages.show(proposal, "conflicts"))
+    assert "The whole file" in text
+    assert "This side does not have it" in text
+    fields, [id] = read_form(pages, proposal)
+    status, _ = send(pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
     assert status == 303
-    files = some.scene.repo.git("ls-tree", "--name-only", one.content.branch).split()
+    files = pages.scene.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
     assert ("guide.md" in files) is (choice != "ours")
 
 
@@ -194,60 +198,62 @@ def test_document_removed_on_one_side_is_resolved(some: Pages, choice: str) -> N
     ids=["key", "task"],
 )
 def test_metadata_and_task_conflicts_are_resolved(
-    some: Pages, base: str, ours: str, theirs: str, kind: str
+    pages: Pages, base: str, ours: str, theirs: str, kind: str
 ) -> None:
     def text(line: str) -> str:
         return f"---\n{line}\n---\n# N\n" if ":" in line else f"# N\n\n## Tasks\n\n{line}\n"
 
-    some.scene.repo.commit({"notes.md": text(base)})
-    one = some.scene.open("Change it")
-    commit_to(some, one.content.branch, text(ours), "notes.md")
-    commit_to(some, "main", text(theirs), "notes.md")
-    assert kind in text_of(some.show(one, "conflicts"))
-    fields, [id, *_] = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
+    pages.scene.repo.commit({"notes.md": text(base)})
+    proposal = pages.scene.open("Change it")
+    commit_to(pages, proposal.content.branch, text(ours), "notes.md")
+    commit_to(pages, "main", text(theirs), "notes.md")
+    assert kind in extract_text(pages.show(proposal, "conflicts"))
+    fields, [id, *_] = read_form(pages, proposal)
+    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
-def test_binary_conflict_has_no_text_field(some: Pages) -> None:
-    repo = some.scene.repo
+def test_binary_conflict_has_no_text_field(pages: Pages) -> None:
+    repo = pages.scene.repo
     repo.commit({"logo.png": b"\x89PNG\0base"})
-    one = some.scene.open("Another logo")
-    repo.git("switch", "-q", one.content.branch)
+    proposal = pages.scene.open("Another logo")
+    repo.git("switch", "-q", proposal.content.branch)
     repo.commit({"logo.png": b"\x89PNG\0ours"})
     repo.git("switch", "-q", "main")
     repo.commit({"logo.png": b"\x89PNG\0theirs"})
-    html = some.show(one, "conflicts")
-    assert "bytes of binary data" in text_of(html)
+    html = pages.show(proposal, "conflicts")
+    assert "bytes of binary data" in extract_text(html)
     assert '<textarea name="content-' not in html
-    fields, [id] = form(some, one)
-    assert send(some, one, fields | {f"choice-{id}": "theirs"})[0] == 303
+    fields, [id] = read_form(pages, proposal)
+    assert send(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
 
-def test_merge_with_conflicts_redirects_to_them(some: Pages) -> None:
-    one = create_conflict(some)
+def test_merge_with_conflicts_redirects_to_them(pages: Pages) -> None:
+    proposal = create_conflict(pages)
     for act in ("refresh", "merge"):
-        assert some.submit(one, act, commit=one.tip or "") == f"/proposals/{one.id}/conflicts"
+        assert pages.submit(proposal, act, commit=proposal.tip or "") == f"/proposals/{proposal.id}/conflicts"
 
 
-def test_form_without_commits_merges_nothing(some: Pages) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    status, html = send(some, one, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"})
+def test_form_without_commits_merges_nothing(pages: Pages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
+    status, html = send(
+        pages, proposal, {"key": fields["key"], f"choice-{id}": "ours", f"content-{id}": "Kept"}
+    )
     assert status == 409
     assert "Kept" in html
-    assert some.reload(one).tip == one.tip
+    assert pages.reload(proposal).tip == proposal.tip
 
 
-@pytest.mark.parametrize("ended", [True, False], ids=["ended", "sent-before"])
-def test_refused_decision_preserves_the_text(some: Pages, ended: bool) -> None:
-    one = create_conflict(some)
-    fields, [id] = form(some, one)
-    chosen = {**fields, f"choice-{id}": "content", f"content-{id}": "Run both, as I wrote."}
-    if ended:
-        some.submit(one, "close")
+@pytest.mark.parametrize("is_ended", [True, False], ids=["ended", "sent-before"])
+def test_refused_resolution_preserves_the_text(pages: Pages, is_ended: bool) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_form(pages, proposal)
+    resolution = {**fields, f"choice-{id}": "content", f"content-{id}": "Run both, as I wrote."}
+    if is_ended:
+        pages.submit(proposal, "close")
     else:
-        assert send(some, one, {**fields, f"choice-{id}": "ours"})[0] == 303
-    status, html = send(some, one, chosen)
+        assert send(pages, proposal, {**fields, f"choice-{id}": "ours"})[0] == 303
+    status, html = send(pages, proposal, resolution)
     assert status == 409
     assert "Run both, as I wrote." in html
-    assert ("was closed" if ended else "was already sent") in text_of(html)
+    assert ("was closed" if is_ended else "was already sent") in extract_text(html)

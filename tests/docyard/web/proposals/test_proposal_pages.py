@@ -8,78 +8,84 @@ from pathlib import Path
 import pytest
 
 from docyard.web.proposals import conversation, list
-from tests.docyard.web.proposals.pages import Pages, pages, text_of
+from tests.docyard.web.proposals.pages import Pages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.scene import AGENT, GUIDE
 from workspace.proposals.proposal import Proposal
 
-PAGE = 8
-EVIL = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"
+PAGE_SIZE = 8
+HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     """Return pages with more proposals in each state than a page of the list shows; pages are short."""
-    made = pages(tmp_path_factory.mktemp("many"))
-    scene = made.scene
-    for number in range(PAGE + 2):
+    pages = create_pages(tmp_path_factory.mktemp("many"))
+    scene = pages.scene
+    for number in range(PAGE_SIZE + 2):
         scene.open(f"Number {number}")
-    one = scene.proposed("Reviewed.")
-    scene.approve(one)
-    scene.proposal_actions.comment(one.id, AGENT, "A word.")
-    merged = scene.proposed("Merged.", slug="install")
-    scene.proposal_actions.merge(merged.id, scene.person())
-    closed = scene.open("Given up")
-    scene.proposal_actions.close(closed.id, AGENT)
+    approved_proposal = scene.proposed("Reviewed.")
+    scene.approve(approved_proposal)
+    scene.proposal_actions.comment(approved_proposal.id, AGENT, "A word.")
+    merged_proposal = scene.proposed("Merged.", slug="install")
+    scene.proposal_actions.merge(merged_proposal.id, scene.person())
+    closed_proposal = scene.open("Given up")
+    scene.proposal_actions.close(closed_proposal.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(list, "PAGE", PAGE)
-        yield made
+        patch.setattr(list, "PAGE", PAGE_SIZE)
+        yield pages
 
 
 @loop_over(
     ("query", "message", "count"),
     [
-        ("", "Page 1 of 2", PAGE),
+        ("", "Page 1 of 2", PAGE_SIZE),
         ("?state=open&page=2", "Page 2 of 2", 3),
-        ("?state=draft", "Drafts 10", PAGE),
+        ("?state=draft", "Drafts 10", PAGE_SIZE),
         ("?state=merged", "approved", 1),
         ("?state=closed", "Given up", 1),
-        ("?state=nonsense&page=-3", "Page 1 of 2", PAGE),
-        ("?page=99999999999", "Page 1 of 2", PAGE),
+        ("?state=nonsense&page=-3", "Page 1 of 2", PAGE_SIZE),
+        ("?page=99999999999", "Page 1 of 2", PAGE_SIZE),
         ("?state=all&page=2", "Page 2 of 2", 5),
     ],
     ids=["open", "second-page", "draft", "merged", "closed", "nonsense", "huge-page", "all"],
 )
-def test_list_is_filtered_and_paged(many: Pages, query: str, message: str, count: int) -> None:
-    html = many.get(f"/proposals{query}")
+def test_list_is_filtered_and_paged(many_pages: Pages, query: str, message: str, count: int) -> None:
+    html = many_pages.get(f"/proposals{query}")
     if query != "?state=merged":
-        assert message in text_of(html)
+        assert message in extract_text(html)
     assert html.count('class="entry-title"') == count
 
 
-def test_list_entry_shows_state_comments_and_approvals(many: Pages) -> None:
-    shown = text_of(many.get("/proposals"))
-    assert "Approved Ada via an agent" in shown
-    assert "1 document 1 comment approved by Bea" in shown
+def test_list_entry_shows_state_comments_and_approvals(many_pages: Pages) -> None:
+    text = extract_text(many_pages.get("/proposals"))
+    assert "Approved Ada via an agent" in text
+    assert "1 document 1 comment approved by Bea" in text
 
 
 def test_empty_list_has_a_message(tmp_path: Path) -> None:
-    assert "There is no proposal yet" in text_of(pages(tmp_path).get("/proposals"))
+    assert "There is no proposal yet" in extract_text(create_pages(tmp_path).get("/proposals"))
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
+def hostile_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     """Return a proposal in which each text of a user is markup."""
-    made = pages(tmp_path_factory.mktemp("hostile"))
-    scene = made.scene
-    one = scene.proposal_actions.open(EVIL, f"{EVIL}\n\n[x](javascript:alert(1))", AGENT, submit=True)
-    scene.repo.git("switch", "-q", one.content.branch)
-    text = GUIDE.replace("Run it.", EVIL).replace("## Use", f"## {EVIL}")
-    scene.repo.commit({"guide.md": text, '<b>"x".md': f"# {EVIL}\n", "<i>.png": b"\0"}, EVIL)
+    pages = create_pages(tmp_path_factory.mktemp("hostile"))
+    scene = pages.scene
+    proposal = scene.proposal_actions.open(
+        HOSTILE_MARKUP, f"{HOSTILE_MARKUP}\n\n[x](javascript:alert(1))", AGENT, submit=True
+    )
+    scene.repo.git("switch", "-q", proposal.content.branch)
+    text = GUIDE.replace("Run it.", HOSTILE_MARKUP).replace("## Use", f"## {HOSTILE_MARKUP}")
+    scene.repo.commit(
+        {"guide.md": text, '<b>"x".md': f"# {HOSTILE_MARKUP}\n", "<i>.png": b"\0"}, HOSTILE_MARKUP
+    )
     scene.repo.git("switch", "-q", "main")
     person = scene.person("eve")
-    scene.proposal_actions.comment(one.id, person, EVIL, file="guide.md", slug="install", quote=EVIL)
-    return made, one
+    scene.proposal_actions.comment(
+        proposal.id, person, HOSTILE_MARKUP, file="guide.md", slug="install", quote=HOSTILE_MARKUP
+    )
+    return pages, proposal
 
 
 @loop_over(
@@ -87,9 +93,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     ["", "changes", "changes?view=inline", "changes?view=<script>&path=<script>", "conflicts"],
     ids=["talk", "side", "inline", "query", "conflicts"],
 )
-def test_user_text_is_escaped(hostile: tuple[Pages, Proposal], part: str) -> None:
-    made, one = hostile
-    html = made.show(one, part)
+def test_user_text_is_escaped(hostile_pages: tuple[Pages, Proposal], part: str) -> None:
+    pages, proposal = hostile_pages
+    html = pages.show(proposal, part)
     main = html.partition("<main")[2]
     assert "<script" not in main
     assert "onerror=" not in main.replace("&lt;img src=x onerror=alert(1)&gt;", "")
@@ -97,71 +103,82 @@ def test_user_text_is_escaped(hostile: tuple[Pages, Proposal], part: str) -> Non
     assert "<b>" not in main
 
 
-def test_hostile_text_is_escaped_in_list_and_refusals(hostile: tuple[Pages, Proposal]) -> None:
-    made, one = hostile
+def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[Pages, Proposal]) -> None:
+    pages, proposal = hostile_pages
     for html in (
-        made.get("/proposals"),
-        made.submit_refused(one, "comment", 400, text="", file=EVIL, quote=EVIL, slug=EVIL, reply_to=EVIL),
-        made.submit_refused(one, "edit", 400, title=" ", description=EVIL),
+        pages.get("/proposals"),
+        pages.submit_refused(
+            proposal,
+            "comment",
+            400,
+            text="",
+            file=HOSTILE_MARKUP,
+            quote=HOSTILE_MARKUP,
+            slug=HOSTILE_MARKUP,
+            reply_to=HOSTILE_MARKUP,
+        ),
+        pages.submit_refused(proposal, "edit", 400, title=" ", description=HOSTILE_MARKUP),
     ):
         assert "<script" not in html.partition("<main")[2]
 
 
 def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    scene = made.scene
-    one = scene.proposed()
-    scene.proposal_actions.comment(one.id, scene.person(), "On the section.", file="guide.md", slug="use")
-    scene.proposal_actions.comment(one.id, scene.person(), "On the document.", file="guide.md")
-    scene.proposal_actions.comment(one.id, scene.person(), "On another.", file="notes.md")
-    scene.proposal_actions.comment(one.id, scene.person(), "On all.")
+    pages = create_pages(tmp_path)
+    scene = pages.scene
+    proposal = scene.proposed()
+    scene.proposal_actions.comment(
+        proposal.id, scene.person(), "On the section.", file="guide.md", slug="use"
+    )
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On the document.", file="guide.md")
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On another.", file="notes.md")
+    scene.proposal_actions.comment(proposal.id, scene.person(), "On all.")
     for view in ("side", "inline"):
-        shown = text_of(made.show(one, f"changes?view={view}"))
-        assert "On the section." in shown
-        assert "On the document." in shown
-        assert "2 comments elsewhere" in shown
-        assert "On another." not in shown
-    talk = text_of(made.show(one))
-    for words in ("On the section.", "On the document.", "On another.", "On all."):
-        assert words in talk
-    assert "On notes.md Bea" in talk
+        text = extract_text(pages.show(proposal, f"changes?view={view}"))
+        assert "On the section." in text
+        assert "On the document." in text
+        assert "2 comments elsewhere" in text
+        assert "On another." not in text
+    conversation_text = extract_text(pages.show(proposal))
+    for comment in ("On the section.", "On the document.", "On another.", "On all."):
+        assert comment in conversation_text
+    assert "On notes.md Bea" in conversation_text
 
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
-def test_any_query_of_changes_renders(many: Pages, query: str) -> None:
-    one = many.scene.proposed("Queried.")
-    many.show(one, f"changes{query}")
+def test_any_query_of_changes_renders(many_pages: Pages, query: str) -> None:
+    proposal = many_pages.scene.proposed("Queried.")
+    many_pages.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "PAGE", PAGE)
-    made = pages(tmp_path)
-    one = made.scene.proposed()
+    monkeypatch.setattr(conversation, "PAGE", PAGE_SIZE)
+    pages = create_pages(tmp_path)
+    proposal = pages.scene.proposed()
     for number in range(10):
-        made.scene.proposal_actions.comment(one.id, AGENT, f"Word {number}.")
-    last = text_of(made.show(one))
+        pages.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
+    last = extract_text(pages.show(proposal))
     assert "3 earlier entries" in last
     assert "Word 9." in last
     assert "Word 1." not in last
-    first = text_of(made.get(f"/proposals/{one.id}?from=0"))
+    first = extract_text(pages.get(f"/proposals/{proposal.id}?from=0"))
     assert "Word 1." in first
     assert "Later entries" in first
-    for odd in ("-1", "x", "999999", "9" * 40):
-        made.get(f"/proposals/{one.id}?from={odd}")
+    for position in ("-1", "x", "999999", "9" * 40):
+        pages.get(f"/proposals/{proposal.id}?from={position}")
 
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    page = made.show(made.scene.proposed("A very new text."))
+    pages = create_pages(tmp_path)
+    page = pages.show(pages.scene.proposed("A very new text."))
     assert page.index("new text") < page.index('id="talk"')
     assert "/changes" in page
 
 
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
-    made = pages(tmp_path)
-    one = made.scene.proposed("One. See [it](missing.md).")
-    other = made.scene.proposed("Other.")
-    shown = text_of(made.show(one))
-    assert "Overlaps" in shown
-    assert f"/proposals/{other.id}" in made.show(one)
-    assert "Links: 1 problem" in shown
+    pages = create_pages(tmp_path)
+    proposal = pages.scene.proposed("One. See [it](missing.md).")
+    other = pages.scene.proposed("Other.")
+    text = extract_text(pages.show(proposal))
+    assert "Overlaps" in text
+    assert f"/proposals/{other.id}" in pages.show(proposal)
+    assert "Links: 1 problem" in text

@@ -12,7 +12,7 @@ from docyard.forges.pull_request_report import build_announcer
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.page_server import CSRF
-from tests.docyard.web.proposals.pages import Pages, check_html, text_of
+from tests.docyard.web.proposals.pages import Pages, check_html, extract_text
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import ProposalState
 
@@ -20,52 +20,61 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
-    with open_forge_scene("github", tmp_path_factory.mktemp("joined")) as made:
-        made.workspace.announcer = build_announcer(made.workspace, made.access, Access)
-        yield made
+def forge_scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
+    with open_forge_scene("github", tmp_path_factory.mktemp("joined")) as scene:
+        scene.workspace.announcer = build_announcer(scene.workspace, scene.access, Access)
+        yield scene
 
 
 @pytest.fixture
-def forge_pages(here: ForgeScene) -> Pages:
-    here.local.faults.clear()
-    return Pages(here)
+def forge_pages(forge_scene: ForgeScene) -> Pages:
+    forge_scene.local.faults.clear()
+    return Pages(forge_scene)
 
 
-def test_submission_shows_pull_request_or_error(here: ForgeScene, forge_pages: Pages) -> None:
-    one = here.open("Say more")
-    here.append(one.id, "More.", here.page())
-    here.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
-    refused = forge_pages.submit_refused(one, "submit", 502)
-    assert "It was submitted, but its pull request was not opened" in text_of(refused)
-    assert "DOCYARD_FORGE_TOKEN" in text_of(refused)
-    assert "Submit it again" in text_of(refused)
-    assert PASSWORD not in refused
-    assert "<b>is bad" not in refused
-    assert forge_pages.reload(one).state is ProposalState.OPEN
-    assert "Pull request" not in forge_pages.show(one)
-    forge_pages.submit(one, "submit")
-    (there,) = [each for each in here.local.state.pull_requests if each.head == one.content.branch]
-    shown = forge_pages.show(one)
-    assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
-    assert "Opened as pull request" in text_of(shown)
+def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_pages: Pages) -> None:
+    proposal = forge_scene.open("Say more")
+    forge_scene.append(proposal.id, "More.", forge_scene.page())
+    forge_scene.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
+    refusal = forge_pages.submit_refused(proposal, "submit", 502)
+    assert "It was submitted, but its pull request was not opened" in extract_text(refusal)
+    assert "DOCYARD_FORGE_TOKEN" in extract_text(refusal)
+    assert "Submit it again" in extract_text(refusal)
+    assert PASSWORD not in refusal
+    assert "<b>is bad" not in refusal
+    assert forge_pages.reload(proposal).state is ProposalState.OPEN
+    assert "Pull request" not in forge_pages.show(proposal)
+    forge_pages.submit(proposal, "submit")
+    (pull_request,) = [
+        pull_request
+        for pull_request in forge_scene.local.state.pull_requests
+        if pull_request.head == proposal.content.branch
+    ]
+    html = forge_pages.show(proposal)
+    assert (
+        f'<a href="{forge_scene.local.url_of(pull_request)}" rel="noopener noreferrer">Pull request</a>'
+        in html
+    )
+    assert "Opened as pull request" in extract_text(html)
 
 
-@pytest.mark.parametrize("is_well", [True, False], ids=["well", "failing"])
-def test_proposed_edit_opens_a_pull_request(here: ForgeScene, forge_pages: Pages, is_well: bool) -> None:
-    url = f"/edit/{here.page()}?section=use"
+@pytest.mark.parametrize("is_forge_available", [True, False], ids=["available", "failing"])
+def test_proposed_edit_opens_a_pull_request(
+    forge_scene: ForgeScene, forge_pages: Pages, is_forge_available: bool
+) -> None:
+    url = f"/edit/{forge_scene.page()}?section=use"
     html = forge_pages.client.get(url).text
-    named = re.findall(r'name="(base|key)" value="([^"]*)"', html)
-    sent = {name: unescape(value) for name, value in named} | {"csrf": CSRF, "act": "propose"}
-    if not is_well:
-        here.local.faults.append(Fault(status=500, times=3))
-    before = len(here.local.state.pull_requests)
-    answer = forge_pages.client.post(url, data={**sent, "title": "Other words", "text": "Words of mine."})
-    assert len(here.local.state.pull_requests) == before + is_well
-    if is_well:
+    inputs = re.findall(r'name="(base|key)" value="([^"]*)"', html)
+    fields = {name: unescape(value) for name, value in inputs} | {"csrf": CSRF, "act": "propose"}
+    if not is_forge_available:
+        forge_scene.local.faults.append(Fault(status=500, times=3))
+    before = len(forge_scene.local.state.pull_requests)
+    answer = forge_pages.client.post(url, data={**fields, "title": "Other words", "text": "Words of mine."})
+    assert len(forge_scene.local.state.pull_requests) == before + is_forge_available
+    if is_forge_available:
         assert answer.status_code == 303
         return
     assert answer.status_code == 502
-    shown = text_of(check_html(answer))
-    assert "It was submitted, but its pull request was not opened" in shown
-    assert "Your text" not in shown
+    text = extract_text(check_html(answer))
+    assert "It was submitted, but its pull request was not opened" in text
+    assert "Your text" not in text
