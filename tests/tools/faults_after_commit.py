@@ -39,7 +39,7 @@ FAULTS: tuple[Callable[[], Exception], ...] = (
 )
 
 
-def step_name(code: CodeType) -> str | None:
+def get_step_name(code: CodeType) -> str | None:
     """Return the name of a function of Docyard, as "file:function"; None for all others."""
     name = code.co_filename
     if not name.startswith(_PACKAGE_FOLDERS):
@@ -60,7 +60,7 @@ def record_steps() -> Iterator[list[str]]:
     def trace(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
         if code not in names:
-            names[code] = step_name(code)
+            names[code] = get_step_name(code)
         if (name := names[code]) is not None and name not in entered_steps and has_committed():
             entered_steps[name] = None
 
@@ -75,7 +75,7 @@ def raise_fault_at(step: str, fault: Callable[[], Exception]) -> Iterator[list[s
     raised_steps: list[str] = []
 
     def trace(frame: FrameType, event: str, argument: Any) -> None:
-        if not raised_steps and step_name(frame.f_code) == step and has_committed():
+        if not raised_steps and get_step_name(frame.f_code) == step and has_committed():
             raised_steps.append(step)
             raise fault()
 

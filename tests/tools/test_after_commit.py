@@ -39,7 +39,7 @@ class Server:
     def call_tool(self, tool: str, **arguments: Any) -> Answer:
         return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
-    def new_word(self) -> str:
+    def make_word(self) -> str:
         """Return a word that no document contains yet."""
         self._count += 1
         return f"zebra{self._count}"
@@ -49,23 +49,25 @@ class Server:
         return int(self.repo.git("rev-list", "--all", "--count"))
 
     def create_proposal(self) -> str:
-        answer = self.call_tool("create_proposal", title=f"About {self.new_word()}", description="Because.")
+        answer = self.call_tool("create_proposal", title=f"About {self.make_word()}", description="Because.")
         return str(answer.data["proposal"])
 
     def create_proposal_with_edit(self) -> str:
         proposal = self.create_proposal()
         self.call_tool(
-            "edit_document", **self.section_fields("notes/plain.md", self.new_word()), proposal=proposal
+            "edit_document",
+            **self.build_section_fields("notes/plain.md", self.make_word()),
+            proposal=proposal,
         )
         return proposal
 
     @staticmethod
-    def section_fields(file: str, new_word: str) -> dict[str, Any]:
+    def build_section_fields(file: str, make_word: str) -> dict[str, Any]:
         return {
             "operation": "add_section",
             "file": file,
-            "title": f"On {new_word}",
-            "content": f"Of {new_word}.",
+            "title": f"On {make_word}",
+            "content": f"Of {make_word}.",
         }
 
 
@@ -73,7 +75,7 @@ Prepare = Callable[[Server, str], tuple[str, dict[str, Any]]]
 
 
 def _prepare_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", server.section_fields("api.md", word)
+    return "edit_document", server.build_section_fields("api.md", word)
 
 
 def _prepare_creation(server: Server, word: str) -> tuple[str, dict[str, Any]]:
@@ -81,16 +83,19 @@ def _prepare_creation(server: Server, word: str) -> tuple[str, dict[str, Any]]:
 
 
 def _prepare_undo(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    server.call_tool("edit_document", **server.section_fields("notes/plain.md", word))
+    server.call_tool("edit_document", **server.build_section_fields("notes/plain.md", word))
     return "restore_document", {"undo": "HEAD"}
 
 
 def _prepare_proposal_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", {**server.section_fields("api.md", word), "proposal": server.create_proposal()}
+    return "edit_document", {
+        **server.build_section_fields("api.md", word),
+        "proposal": server.create_proposal(),
+    }
 
 
 def _prepare_protected_edit(server: Server, word: str) -> tuple[str, dict[str, Any]]:
-    return "edit_document", server.section_fields("specs/limits.md", word)
+    return "edit_document", server.build_section_fields("specs/limits.md", word)
 
 
 def _prepare_proposal(server: Server, word: str) -> tuple[str, dict[str, Any]]:
@@ -101,7 +106,7 @@ def _prepare_action(action: str, **fields: str) -> Prepare:
     def prepare(server: Server, word: str) -> tuple[str, dict[str, Any]]:
         proposal = server.create_proposal_with_edit()
         if action == "refresh":
-            server.call_tool("edit_document", **server.section_fields("api.md", server.new_word()))
+            server.call_tool("edit_document", **server.build_section_fields("api.md", server.make_word()))
         return "update_proposal", {"proposal": proposal, "action": action, **fields}
 
     return prepare
@@ -128,7 +133,7 @@ def _record_steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
     server = Server(path)
     server.call_tool("search_docs", query="anything")
     for _ in range(2):  # the first call creates files and caches that later calls use
-        tool, fields = prepare(server, server.new_word())
+        tool, fields = prepare(server, server.make_word())
         with record_steps() as steps:
             answer = server.call_tool(tool, **fields)
         assert not answer.is_error, answer.data
@@ -137,7 +142,7 @@ def _record_steps(path: Path, prepare: Prepare) -> tuple[Server, list[str]]:
 
 def _check_fault(server: Server, prepare: Prepare, step: str, number: int) -> bool:
     """Raise a fault at one step, and check the guarantees; return False if the call skips the step."""
-    word = server.new_word()
+    word = server.make_word()
     tool, fields = prepare(server, word)
     fields["idempotency_key"] = f"key-{word}"
     before = server.count_commits()
@@ -192,7 +197,7 @@ def _fail(*_: object) -> None:
 def _edit_with_fault(server: Server) -> Answer:
     """Return the answer of an edit in which a step fails after the commit: a success with that commit."""
     before = server.repo.head()
-    tool, fields = _prepare_edit(server, server.new_word())
+    tool, fields = _prepare_edit(server, server.make_word())
     answer = server.call_tool(tool, **fields)
     assert not answer.is_error, answer.data
     assert answer.data["commit"] == server.repo.head() != before

@@ -19,12 +19,12 @@ def _open_toolbox(repo: Repo, toolsets: tuple[str, ...] | None = None) -> Toolbo
     return Toolbox(workspace, SearchIndex(workspace), toolsets, False)
 
 
-def _search_definition(toolbox: Toolbox) -> dict[str, Any]:
+def _find_search_definition(toolbox: Toolbox) -> dict[str, Any]:
     [search] = [tool for tool in toolbox.definitions() if tool["name"] == "search_docs"]
     return search
 
 
-def _search_description(corpus: str) -> str:
+def _format_search_description(corpus: str) -> str:
     return f"Search the {corpus}. Use this to find relevant documentation, guides, or API references."
 
 
@@ -39,14 +39,14 @@ def _search_description(corpus: str) -> str:
 def test_description_of_corpus_is_same_before_and_after_index(repo: Repo, settings: str, corpus: str) -> None:
     repo.commit({"docyard.toml": settings})
     toolbox = _open_toolbox(repo)
-    assert _search_definition(toolbox)["description"] == _search_description(corpus)
+    assert _find_search_definition(toolbox)["description"] == _format_search_description(corpus)
     toolbox.call("search_docs", {"query": "things"}, client="tester")
-    assert _search_definition(toolbox)["description"] == _search_description(corpus)
+    assert _find_search_definition(toolbox)["description"] == _format_search_description(corpus)
 
 
 def test_invalid_settings_still_list_tools(repo: Repo) -> None:
     repo.commit({"docyard.toml": "nonsense ="})
-    assert _search_definition(_open_toolbox(repo))["description"] == _search_description(
+    assert _find_search_definition(_open_toolbox(repo))["description"] == _format_search_description(
         "documentation of docs"
     )
 
@@ -99,7 +99,7 @@ def test_maximum_keys_and_values_are_listed_in_full(repo: Repo) -> None:
     )
     workspace = Workspace.open(repo.path)
     toolbox = Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
-    properties = _search_definition(toolbox)["inputSchema"]["properties"]
+    properties = _find_search_definition(toolbox)["inputSchema"]["properties"]
     for i in range(MAX_KEYS):
         assert properties[f"key{i}"] == {
             "type": "string",
@@ -122,8 +122,10 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
         }
     )
     workspace = Workspace.open(repo.path)
-    search = _search_definition(Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False))
-    assert search["description"] == _search_description("Docs Ignore this")
+    search = _find_search_definition(
+        Toolbox(workspace, _FixedMetadataIndex(workspace, metadata), None, False)
+    )
+    assert search["description"] == _format_search_description("Docs Ignore this")
     assert search["inputSchema"]["properties"]["scope"] == {
         "type": "string",
         "description": "A [2J b",

@@ -38,7 +38,7 @@ def first_commit(repo: Repo) -> str:
     return commit
 
 
-def suggested_calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
+def parse_suggested_calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
     """Return the calls that the next step of an answer names."""
     step = answer.data["next_step"]
     return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
@@ -72,10 +72,10 @@ def test_documents_are_listed_at_ref(call_tool: CallTool, repo: Repo, first_comm
     answer = call_tool("list_documents", ref="v1")
     assert [entry["path"] for entry in answer.data["documents"]] == ["api.md", "notes/plain.md"]
     assert answer.data["commit"] == first_commit
-    assert suggested_calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
+    assert parse_suggested_calls(answer) == [("view_document", {"file": "api.md", "ref": "v1"})]
     listing = call_tool("view_document", ref="v1")
     assert listing.data["documents"] == ["api.md", "notes/plain.md"]
-    assert suggested_calls(listing) == [("list_documents", {"ref": "v1"})]
+    assert parse_suggested_calls(listing) == [("list_documents", {"ref": "v1"})]
     assert "new.md" in call_tool("view_document").data["documents"]
 
 
@@ -86,7 +86,7 @@ def test_ref_without_documents_lists_none(call_tool: CallTool, repo: Repo) -> No
     repo.git("checkout", "-q", "main")
     answer = call_tool("list_documents", ref="empty")
     assert answer.data["documents"] == []
-    assert suggested_calls(answer) == [("list_documents", {})]
+    assert parse_suggested_calls(answer) == [("list_documents", {})]
 
 
 def test_pages_at_ref_ignore_later_commits(call_tool: CallTool, repo: Repo, first_commit: str) -> None:
@@ -111,15 +111,15 @@ def test_next_calls_at_ref_read_at_ref_and_never_write(call_tool: CallTool, firs
         {"file": "notes/plain.md", "slug": "_preamble"},
     ):
         answer = call_tool("view_document", **fields, ref="v1")
-        assert suggested_calls(answer)
-        for tool, suggested_fields in suggested_calls(answer):
+        assert parse_suggested_calls(answer)
+        for tool, suggested_fields in parse_suggested_calls(answer):
             assert tool not in WRITERS
             assert suggested_fields["ref"] == "v1"
             assert not call_tool(tool, **suggested_fields).is_error
     for tool, fields in (("search_docs", {"query": "things"}), ("search_documents", {"query": "things"})):
         answer = call_tool(tool, **fields, ref="v1")
         assert answer.data["commit"] == first_commit
-        for suggested_tool, suggested_fields in suggested_calls(answer):
+        for suggested_tool, suggested_fields in parse_suggested_calls(answer):
             assert suggested_fields["ref"] == "v1"
             assert call_tool(suggested_tool, **suggested_fields).data["commit"] == first_commit
 
@@ -136,7 +136,7 @@ def test_chunk_is_read_at_ref(call_tool: CallTool, first_commit: str) -> None:
     answer = call_tool("get_doc", chunk_id="api.md#endpoints/search", ref="v1")
     assert "Finds things." in (answer.text or "")
     assert answer.data["commit"] == first_commit
-    assert suggested_calls(answer)[0][1]["ref"] == "v1"
+    assert parse_suggested_calls(answer)[0][1]["ref"] == "v1"
     assert call_tool("get_doc", chunk_id="new.md", ref="v1").data["code"] == "CHUNK_NOT_FOUND"
 
 
@@ -186,10 +186,7 @@ def test_invalid_ref_returns_error_with_example(
     call_tool: CallTool, repo: Repo, first_commit: str, tool: str, ref: str, code: str
 ) -> None:
     repo.git("tag", "--force", "a-blob", "HEAD:api.md")
-    fields = {"search_docs": {"query": "things"}, "search_documents": {"query": "things"}}
-    named = {"get_doc": {"chunk_id": "api.md"}, "view_document": {"file": "api.md"}}
-    given = {**fields, **named}.get(tool, {})
-    answer = call_tool(tool, **given, ref=ref)
+    answer = call_tool(tool, **REQUIRED_FIELDS.get(tool, {}), ref=ref)
     assert answer.is_error
     assert answer.data["code"] == code
     assert answer.data["fix"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.tools.conftest import CallTool
-from tests.tools.snapshots import FOLDER, snapshot_text
+from tests.tools.snapshots import FOLDER, format_snapshot
 from tools.arguments import input_schema
 from tools.registry import Toolbox
 from tools.tool import Tool
@@ -92,7 +92,7 @@ def test_every_field_has_a_description(tool: Tool) -> None:
 def test_schemas_match_snapshots(tool: Tool) -> None:
     file = FOLDER / f"{tool.name}.json"
     snapshot = file.read_text(encoding="utf-8") if file.exists() else ""
-    assert snapshot == snapshot_text(tool), "review it, then run python -m tests.tools.snapshots"
+    assert snapshot == format_snapshot(tool), "review it, then run python -m tests.tools.snapshots"
 
 
 def test_no_snapshot_of_removed_tool_exists() -> None:

@@ -66,7 +66,7 @@ def make_outcome(
 
 
 def make_run(
-    *cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **more: object
+    *cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **overrides: object
 ) -> EvalRun:
     fields: Mapping[str, object] = {
         "name": name,
@@ -78,7 +78,7 @@ def make_run(
         "problems": (),
         "cases": cases,
     }
-    return EvalRun.model_validate({**fields, **more})
+    return EvalRun.model_validate({**fields, **overrides})
 
 
 def test_means_are_computed_by_level_and_category() -> None:

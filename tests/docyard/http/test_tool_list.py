@@ -53,7 +53,7 @@ async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
 class EmptyToolbox:
     """A toolbox without a tool."""
 
-    def call(self, name: str, arguments: object, **others: Any) -> None:
+    def call(self, name: str, arguments: object, **options: Any) -> None:
         raise UnknownTool(name, [])
 
 

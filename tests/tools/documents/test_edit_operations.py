@@ -114,11 +114,15 @@ def test_task_is_changed_moved_and_removed(call_tool: CallTool, repo: Repo) -> N
             {"operation": "remove_task", "file": "api.md", "slug": "tasks[1]"},
         ],
     )
-    changed, moved, removed = answer.data["batch_results"]
-    assert (changed["task"], changed["progress"]) == ("tasks[0]", {"completed": 0, "total": 1})
-    assert (moved["slug"], moved["task"], moved["task_index"]) == ("endpoints", "endpoints[0]", 0)
-    assert moved["progress"] == {"completed": 1, "total": 1}
-    assert (removed["removed"], removed["progress"]) == ("task", {"completed": 0, "total": 1})
+    update_result, move_result, removal_result = answer.data["batch_results"]
+    assert (update_result["task"], update_result["progress"]) == ("tasks[0]", {"completed": 0, "total": 1})
+    assert (move_result["slug"], move_result["task"], move_result["task_index"]) == (
+        "endpoints",
+        "endpoints[0]",
+        0,
+    )
+    assert move_result["progress"] == {"completed": 1, "total": 1}
+    assert (removal_result["removed"], removal_result["progress"]) == ("task", {"completed": 0, "total": 1})
     text = repo.git("show", "HEAD:api.md")
     assert "Paths begin with /v1.\n\n- [x] Define schemas\n  - Criteria: JSON\n  - Note: n\n\n### S" in text
     assert text.rstrip().endswith("## Tasks\n\n- [ ] Write tests")

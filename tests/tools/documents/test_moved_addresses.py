@@ -9,7 +9,7 @@ from tests.tools.conftest import CallTool, next_call
 from tools.moved import Location, find_for_reading, find_moved
 from tools.registry import Toolbox
 
-OTHER = "# Other\n\nOther words.\n"
+OTHER_DOCUMENT = "# Other\n\nOther words.\n"
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_unknown_address_is_not_reported_as_moved(call_tool: CallTool, renaming_
 def test_existing_address_takes_precedence_over_moved_one(
     call_tool: CallTool, repo: Repo, renaming_commit: str
 ) -> None:
-    repo.commit({"api.md": OTHER})
+    repo.commit({"api.md": OTHER_DOCUMENT})
     answer = call_tool("view_document", file="api.md")
     assert answer.data["title"] == "Other"
     assert "moved_to" not in answer.data
@@ -101,7 +101,7 @@ def test_existing_address_takes_precedence_over_moved_one(
 def test_uncommitted_file_is_not_reported_as_moved(
     call_tool: CallTool, repo: Repo, renaming_commit: str
 ) -> None:
-    repo.write({"api.md": OTHER})
+    repo.write({"api.md": OTHER_DOCUMENT})
     assert call_tool("view_document", file="api.md").data["code"] == "NOT_COMMITTED"
 
 

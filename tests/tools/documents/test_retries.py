@@ -21,7 +21,7 @@ from workspace.writing.idempotency import MAX_RESULT
 pytestmark = pytest.mark.smoke
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
-WRONG = {**TASK, "slug": "nowhere", "title": "Secret words"}
+FAILING_TASK = {**TASK, "slug": "nowhere", "title": "Secret words"}
 TOOLSETS = [*DEFAULT_TOOLSETS, "history"]
 CALLS: dict[str, dict[str, Any]] = {
     "create_document": {"doc_type": "api_spec", "title": "Search"},
@@ -123,7 +123,7 @@ def test_retry_succeeds_after_document_removal(call_tool: CallTool, repo: Repo) 
 
 
 def test_retry_repeats_batch_errors_without_sent_text(call_tool: CallTool, repo: Repo) -> None:
-    arguments = {"operations": [TASK, WRONG, {**TASK, "title": "Other"}], "idempotency_key": "key"}
+    arguments = {"operations": [TASK, FAILING_TASK, {**TASK, "title": "Other"}], "idempotency_key": "key"}
     first = call_tool("edit_document", **arguments)
     retry = call_tool("edit_document", **arguments)
     first_error, repeated_error = first.data["batch_results"][1], retry.data["batch_results"][1]
@@ -161,7 +161,7 @@ def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo)
 
 
 @pytest.mark.parametrize(
-    ("tool", "other"),
+    ("tool", "other_fields"),
     [
         ("edit_document", {**TASK, "title": "Other"}),
         ("edit_document", {**TASK, "message": "Why"}),
@@ -170,11 +170,11 @@ def test_equivalent_arguments_are_the_same_call(call_tool: CallTool, repo: Repo)
     ],
 )
 def test_key_of_another_call_is_refused(
-    call_tool: CallTool, repo: Repo, tool: str, other: dict[str, Any]
+    call_tool: CallTool, repo: Repo, tool: str, other_fields: dict[str, Any]
 ) -> None:
     first = call_tool("edit_document", **TASK, idempotency_key="key")
     repo.commit({"notes/plain.md": "# A person continued\n"})
-    answer = call_tool(tool, **other, idempotency_key="key")
+    answer = call_tool(tool, **other_fields, idempotency_key="key")
     assert (answer.is_error, answer.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
     assert "new idempotency_key" in answer.data["fix"]
     assert answer.data["usage"]
@@ -215,13 +215,13 @@ def test_dry_run_ignores_keys(call_tool: CallTool, repo: Repo) -> None:
 
 
 def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None:
-    refusal = call_tool("edit_document", **WRONG, idempotency_key="key")
+    refusal = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
     assert refusal.data["code"] == "SECTION_NOT_FOUND"
     repo.commit({"api.md": "# API\n\n## Nowhere\n"})
-    result = call_tool("edit_document", **WRONG, idempotency_key="key")
+    result = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
     assert (result.is_error, result.data["commit"]) == (False, repo.head())
     repo.git("reset", "-q", "--hard", "HEAD^")
-    second = call_tool("edit_document", **WRONG, idempotency_key="key")
+    second = call_tool("edit_document", **FAILING_TASK, idempotency_key="key")
     assert "repeated" not in second.data, "the branch no longer contains the commit of the first call"
     assert second.data["commit"] == repo.head()
 

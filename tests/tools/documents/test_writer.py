@@ -8,7 +8,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 
 TASK = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "New"}
-WRONG = {**TASK, "slug": "nowhere"}
+FAILING_TASK = {**TASK, "slug": "nowhere"}
 
 
 def read_message(repo: Repo) -> str:
@@ -45,7 +45,7 @@ def test_message_of_caller_is_used(call_tool: CallTool, repo: Repo) -> None:
 
 
 def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo: Repo) -> None:
-    answer = call_tool("edit_document", operations=[TASK, WRONG, TASK])
+    answer = call_tool("edit_document", operations=[TASK, FAILING_TASK, TASK])
     assert not answer.is_error
     first, second, third = answer.data["batch_results"]
     assert (first["task_index"], third["task_index"]) == (3, 4)
@@ -57,7 +57,7 @@ def test_failure_in_mode_each_commits_other_operations(call_tool: CallTool, repo
 
 def test_failure_in_mode_all_commits_nothing(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    answer = call_tool("edit_document", operations=[TASK, WRONG, TASK], mode="all")
+    answer = call_tool("edit_document", operations=[TASK, FAILING_TASK, TASK], mode="all")
     assert answer.is_error
     assert answer.data["commit"] == before == repo.head()
     statuses = [result.get("status", "failed") for result in answer.data["batch_results"]]
@@ -68,7 +68,7 @@ def test_failure_in_mode_all_commits_nothing(call_tool: CallTool, repo: Repo) ->
 
 def test_batch_without_success_is_an_error_with_one_example(call_tool: CallTool, repo: Repo) -> None:
     before = repo.head()
-    answer = call_tool("edit_document", operations=[WRONG, WRONG, WRONG])
+    answer = call_tool("edit_document", operations=[FAILING_TASK, FAILING_TASK, FAILING_TASK])
     assert answer.is_error
     results = answer.data["batch_results"]
     assert all("usage" in result for result in results)

@@ -11,7 +11,7 @@ from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
 
-LONG = "".join(f"Line {number}.\n" for number in range(20))
+LONG_TEXT = "".join(f"Line {number}.\n" for number in range(20))
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def is_overwrite_refused(call_tool: CallTool, slug: str) -> bool:
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_diff_of_added_document_counts_as_read(call_tool: CallTool, repo: Repo, ending: str) -> None:
-    text = f"# A\n\nIntroduction.\n\n## One\n\nFirst.\n\n\nLast.\n\n## Two\n\n{LONG}".replace("\n", ending)
+    text = f"# A\n\nIntroduction.\n\n## One\n\nFirst.\n\n\nLast.\n\n## Two\n\n{LONG_TEXT}".replace(
+        "\n", ending
+    )
     repo.commit({"a.md": text.encode()})
     call_tool("view_history", file="a.md")  # without diffs
     assert is_overwrite_refused(call_tool, "one")  # the diff shows that section only
@@ -42,8 +44,8 @@ def test_diff_of_added_document_counts_as_read(call_tool: CallTool, repo: Repo, 
 
 
 def test_section_counts_as_read_only_if_fully_shown(call_tool: CallTool, repo: Repo) -> None:
-    repo.commit({"a.md": f"# A\n\n## One\n\nWords.\n\n## Two\n\n{LONG}"})
-    repo.commit({"a.md": f"# A\n\n## One\n\nOther words.\n\n## Two\n\n{LONG}"})
+    repo.commit({"a.md": f"# A\n\n## One\n\nWords.\n\n## Two\n\n{LONG_TEXT}"})
+    repo.commit({"a.md": f"# A\n\n## One\n\nOther words.\n\n## Two\n\n{LONG_TEXT}"})
     call_tool("view_history", file="a.md", diff=True, limit=1)
     assert [is_overwrite_refused(call_tool, slug) for slug in ("one", "two")] == [False, True]
 

@@ -217,8 +217,8 @@ def test_errors_have_working_example(call_tool: CallTool, arguments: dict[str, o
     assert (answer.is_error, answer.data["code"]) == (True, code)
     assert answer.data["fix"]
     example = answer.data["example"]
-    again = call_tool("view_history", **{**example, "ref": None} if code == "REF_NOT_FOUND" else example)
-    assert not again.is_error or example["file"] == "search-api.md"
+    retry = call_tool("view_history", **{**example, "ref": None} if code == "REF_NOT_FOUND" else example)
+    assert not retry.is_error or example["file"] == "search-api.md"
 
 
 def test_unborn_branch_has_no_history(tmp_path: Path) -> None:

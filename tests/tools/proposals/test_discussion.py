@@ -16,7 +16,7 @@ from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.workspace import Workspace
 
 AGENT = Actor(Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent"), "test", "an agent")
-LONG = "One more line of it.\n" * 1_000 + "THE POINT"
+LONG_TEXT = "One more line of it.\n" * 1_000 + "THE POINT"
 MAX_ANSWER_BYTES = 100_000
 """Bytes of one answer as it is sent: its data, and its text."""
 
@@ -59,8 +59,8 @@ def measure_sent_bytes(answer: Answer) -> int:
 def test_long_comment_and_reply_are_read_in_parts(
     call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
-    first = add_comment(workspace, edited_proposal, LONG, file="api.md", slug="tasks")
-    add_comment(workspace, edited_proposal, "Answer. " + LONG, reply_to=first)
+    first = add_comment(workspace, edited_proposal, LONG_TEXT, file="api.md", slug="tasks")
+    add_comment(workspace, edited_proposal, "Answer. " + LONG_TEXT, reply_to=first)
     for fields in ({}, {"comments": True}, {"file": "api.md"}):
         answer = call_tool("view_proposal", proposal=edited_proposal, **fields)
         [thread] = expect_success(answer)["comments"]
@@ -68,11 +68,11 @@ def test_long_comment_and_reply_are_read_in_parts(
         assert "THE POINT" not in thread["text"]
         for entry in (thread, reply):
             rest = make_call(call_tool, entry["rest"])
-            assert entry["text"] + read_to_end(call_tool, rest) in (LONG, "Answer. " + LONG)
+            assert entry["text"] + read_to_end(call_tool, rest) in (LONG_TEXT, "Answer. " + LONG_TEXT)
             if answer.text is not None:
                 assert entry["rest"] in answer.text
     rest = call_tool("view_proposal", proposal=edited_proposal, comment=first)
-    assert read_to_end(call_tool, rest) == LONG
+    assert read_to_end(call_tool, rest) == LONG_TEXT
     assert rest.data["comments"][0]["now"] == "here"
     last = call_tool("view_proposal", proposal=edited_proposal, comment=reply["comment"], offset=20_000)
     assert last.data["comments"][0]["reply_to"] == first
@@ -91,13 +91,13 @@ def test_replies_to_comment_are_paged(
     assert (len(thread["replies"]), thread["more_replies"]) == (10, 3)
     assert thread["replies_rest"] in str(answer.text)
     assert [
-        one["text"] for one in make_call(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
+        reply["text"] for reply in make_call(call_tool, thread["replies_rest"]).data["comments"][0]["replies"]
     ] == replies
     page = call_tool("view_proposal", proposal=edited_proposal, comment=first, limit=5)
     texts = []
     while True:
         [thread] = page.data["comments"]
-        texts += [one["text"] for one in thread["replies"]]
+        texts += [reply["text"] for reply in thread["replies"]]
         assert thread["replies_total"] == len(replies)
         if page.data["next_cursor"] is None:
             break
@@ -106,17 +106,17 @@ def test_replies_to_comment_are_paged(
 
 
 def test_long_description_is_read_in_parts(call_tool: CallTool) -> None:
-    proposal = expect_success(call_tool("create_proposal", title="Long", description=LONG))["proposal"]
+    proposal = expect_success(call_tool("create_proposal", title="Long", description=LONG_TEXT))["proposal"]
     answer = call_tool("view_proposal", proposal=proposal)
     assert answer.data["description_rest"] in str(answer.text)
     rest = make_call(call_tool, answer.data["description_rest"])
-    assert answer.data["description"] + read_to_end(call_tool, rest, "description") == LONG
+    assert answer.data["description"] + read_to_end(call_tool, rest, "description") == LONG_TEXT
 
 
 def test_all_reviews_are_read_in_parts(
     call_tool: CallTool, workspace: Workspace, edited_proposal: str
 ) -> None:
-    texts = [f"Review {number}." for number in range(23)] + [LONG]
+    texts = [f"Review {number}." for number in range(23)] + [LONG_TEXT]
     for text in texts:
         workspace.proposal_actions().review(edited_proposal, AGENT, ReviewDecision.COMMENT, text)
     answer = call_tool("view_proposal", proposal=edited_proposal)
@@ -131,12 +131,12 @@ def test_all_reviews_are_read_in_parts(
         reviews += page.data["reviews"]
     assert [one["text"] for one in reviews[:-1]] == texts[:-1]
     last = reviews[-1]
-    assert last["text"] + read_to_end(call_tool, make_call(call_tool, last["rest"]), "reviews") == LONG
+    assert last["text"] + read_to_end(call_tool, make_call(call_tool, last["rest"]), "reviews") == LONG_TEXT
     assert (
         read_to_end(
             call_tool, call_tool("view_proposal", proposal=edited_proposal, comment=last["review"]), "reviews"
         )
-        == LONG
+        == LONG_TEXT
     )
 
 
@@ -155,17 +155,17 @@ def test_comments_of_document_continue_after_page_end(
 
 @pytest.mark.slow
 def test_answer_is_bounded_and_pages_return_all_comments(call_tool: CallTool, workspace: Workspace) -> None:
-    words = "Wörter, und mehr Wörter. " * 200
-    proposal = expect_success(call_tool("create_proposal", title="Much", description=words * 5))["proposal"]
-    more = {"operation": "append_content", "file": "api.md", "slug": "tasks", "content": "More."}
-    expect_success(call_tool("edit_document", **more, proposal=proposal))
+    text = "Wörter, und mehr Wörter. " * 200
+    proposal = expect_success(call_tool("create_proposal", title="Much", description=text * 5))["proposal"]
+    edit = {"operation": "append_content", "file": "api.md", "slug": "tasks", "content": "More."}
+    expect_success(call_tool("edit_document", **edit, proposal=proposal))
     thread_ids = []
     for number in range(6):
-        first = add_comment(workspace, proposal, f"{number} {words}", file="api.md", slug="tasks")
+        first = add_comment(workspace, proposal, f"{number} {text}", file="api.md", slug="tasks")
         thread_ids.append(first)
         for reply in range(11):
-            add_comment(workspace, proposal, f"{number}.{reply} {words}", reply_to=first)
-        workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, words)
+            add_comment(workspace, proposal, f"{number}.{reply} {text}", reply_to=first)
+        workspace.proposal_actions().review(proposal, AGENT, ReviewDecision.COMMENT, text)
     for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": thread_ids[0], "limit": 100}):
         answer = call_tool("view_proposal", proposal=proposal, **fields)
         assert not answer.is_error, answer.data
@@ -191,6 +191,8 @@ def test_unknown_comment_returns_nearest_ids(
     refusal = call_tool("view_proposal", proposal=edited_proposal, comment=first[:-1])
     assert refusal.data["example"] == {"proposal": edited_proposal, "comment": first}
     assert not call_tool("view_proposal", **refusal.data["example"]).is_error
-    other = create_proposal(call_tool, "Other")
-    assert call_tool("view_proposal", proposal=other, comment=first).data["code"] == "COMMENT_NOT_FOUND"
+    other_proposal = create_proposal(call_tool, "Other")
+    assert (
+        call_tool("view_proposal", proposal=other_proposal, comment=first).data["code"] == "COMMENT_NOT_FOUND"
+    )
     assert call_tool("view_proposal", comment=first).data["field"] == "proposal"

@@ -76,8 +76,8 @@ def test_usage_call_returns_calls_with_the_proposal(call_tool: CallTool, proposa
 
 def test_next_steps_name_proposal_in_field_of_each_tool() -> None:
     fields = {"view_document": "ref", "edit_document": "proposal", "create_document": "proposal"}
-    read, edit = call("view_document", file="a {.md"), call("edit_document", file="a.md")
-    step = NextStep("Read ", read, ", or ", edit, "; else ", call("create_document"))
+    view, edit = call("view_document", file="a {.md"), call("edit_document", file="a.md")
+    step = NextStep("Read ", view, ", or ", edit, "; else ", call("create_document"))
     assert step.for_proposal("k7m2q9xa").text(fields) == (
         'Read view_document {"file": "a {.md", "ref": "k7m2q9xa"}, or edit_document {"file": "a.md", '
         '"proposal": "k7m2q9xa"}; else create_document {}'
@@ -189,8 +189,8 @@ def test_answer_without_proposal_tools_names_commands(repo: Repo) -> None:
 def test_write_to_proposal_reports_overlaps(call_tool: CallTool, proposal: str) -> None:
     expect_success(call_tool("edit_document", **SECTION, proposal=proposal))
     expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=proposal))
-    other = create_proposal(call_tool, "Other")
-    data = expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other))
+    other_proposal = create_proposal(call_tool, "Other")
+    data = expect_success(call_tool("complete_task", file="api.md", slug="tasks[1]", proposal=other_proposal))
     assert data["overlaps"] == [{"proposal": proposal, "title": "Rate limits", "addresses": ["api.md#tasks"]}]
     assert "overlaps" not in expect_success(call_tool("tag_document", file="api.md", tags=["x"]))
 

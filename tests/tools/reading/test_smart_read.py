@@ -18,20 +18,20 @@ from workspace.config.config import Limits
 from workspace.texts.tokens import count_tokens, get_tokenizer
 from workspace.workspace import Workspace
 
-WORDS = (
+PART_TEXT = (
     "Part {n} keeps the state of customer {n} in table t{n}, which is read once a day. It was a long day. "
 )
-LONG = "---\ntitle: Long\n---\n# Long\n\nAbout parts.\n\n" + "".join(
-    f"## Part {n}\n\n{WORDS.format(n=n) * 4}\n\nClients MUST close part {n}.\n\n- [ ] Test part {n}\n\n"
+LONG_TEXT = "---\ntitle: Long\n---\n# Long\n\nAbout parts.\n\n" + "".join(
+    f"## Part {n}\n\n{PART_TEXT.format(n=n) * 4}\n\nClients MUST close part {n}.\n\n- [ ] Test part {n}\n\n"
     for n in range(90)
 )
 BLOCK = "Line of words that fills the file.\n"
-HUGE = "# Huge\n\n" + "".join(f"## Part {n}\n\n{BLOCK * 700}\n" for n in range(5))
-SHORT = "# Short\n\nIt caches.\n\n## Limits\n\nUp to 10 files.\n"
+HUGE_TEXT = "# Huge\n\n" + "".join(f"## Part {n}\n\n{BLOCK * 700}\n" for n in range(5))
+SHORT_TEXT = "# Short\n\nIt caches.\n\n## Limits\n\nUp to 10 files.\n"
 FILES: dict[str, str | bytes] = {
-    "short.md": SHORT,
-    "guides/long.md": LONG,
-    "huge.md": HUGE,
+    "short.md": SHORT_TEXT,
+    "guides/long.md": LONG_TEXT,
+    "huge.md": HUGE_TEXT,
     "bare.txt": "Words. " * 15_000,
     "empty.md": "",
     "code.py": '"""Runs things."""\n\n\ndef run(x):\n    """Runs it."""\n    return x\n',
@@ -69,8 +69,8 @@ def call_next_step(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
 
 def test_short_text_is_returned_in_full(smart_read: CallTool, repo: Repo, toolbox: Toolbox) -> None:
     data = smart_read("short.md").data
-    assert data["content"] == SHORT
-    assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT))
+    assert data["content"] == SHORT_TEXT
+    assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT_TEXT))
     assert data["tokenizer"] == get_tokenizer()
     assert len(data["commit"]) == 40
     assert "truncated" not in data
@@ -82,12 +82,12 @@ def test_long_text_is_summarized(smart_read: CallTool, toolbox: Toolbox) -> None
     data = answer.data
     assert not answer.is_error
     assert (data["type"], data["style"]) == ("summary", "structured")
-    assert data["original_tokens"] == data["original"]["size_tokens"] == count_tokens(LONG)
+    assert data["original_tokens"] == data["original"]["size_tokens"] == count_tokens(LONG_TEXT)
     assert data["summary_tokens"] == count_tokens(data["content"]) <= data["budget"]
     assert data["reduction_factor"] == round(data["original_tokens"] / data["summary_tokens"], 2)
     assert data["original"]["path"] == "guides/long.md"
     assert data["original"]["filename"] == "long.md"
-    assert data["original"]["size_bytes"] == len(LONG.encode())
+    assert data["original"]["size_bytes"] == len(LONG_TEXT.encode())
     assert data["sections"]["count"] == len(data["sections"]["headers"]) == 91
     assert data["_preamble"].startswith("'Long' (guides/long.md) is a Markdown document of ")
     assert 0 < data["coverage"]["completeness_score"] < 1
@@ -109,7 +109,7 @@ def test_read_section_accepts_every_listed_header(smart_read: CallTool, toolbox:
 
 
 def test_threshold_selects_full_text_or_summary(smart_read: CallTool) -> None:
-    tokens = count_tokens(SHORT)
+    tokens = count_tokens(SHORT_TEXT)
     assert smart_read("short.md", threshold=tokens).data["type"] == "summary"
     assert smart_read("short.md", threshold=tokens + 1).data["type"] == "full"
     assert smart_read("short.md", threshold=str(tokens)).data["type"] == "summary"
@@ -142,11 +142,11 @@ def test_next_step_reads_rest_of_very_long_text(smart_read: CallTool, toolbox: T
     pieces = []
     while answer.data.get("truncated"):
         assert count_tokens(answer.data["content"]) <= Limits().text_tokens
-        assert answer.data["original_tokens"] == count_tokens(HUGE)
+        assert answer.data["original_tokens"] == count_tokens(HUGE_TEXT)
         assert answer.data["tokens"] == count_tokens(answer.data["content"])
         pieces.append(answer.data["content"])
         answer = call_next_step(toolbox, answer.data)
-    assert "".join([*pieces, answer.data["content"]]) == HUGE
+    assert "".join([*pieces, answer.data["content"]]) == HUGE_TEXT
     assert pieces[0].count("## Part") == 4  # the first piece ends before a section
 
 
@@ -206,7 +206,7 @@ def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, toolbox: 
     first_commit = smart_read("short.md").data["commit"]
     repo.commit({"short.md": "# Short\n\nOther words.\n"})
     data = smart_read("short.md", ref=first_commit).data
-    assert (data["content"], data["commit"], data["ref"]) == (SHORT, first_commit, first_commit)
+    assert (data["content"], data["commit"], data["ref"]) == (SHORT_TEXT, first_commit, first_commit)
     assert call_next_step(toolbox, data).data["commit"] == first_commit
 
 
@@ -214,7 +214,7 @@ def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> Non
     repo.git("mv", "short.md", "limits.md")
     repo.git("commit", "--quiet", "--message", "Rename")
     data = smart_read("short.md").data
-    assert data["content"] == SHORT
+    assert data["content"] == SHORT_TEXT
     assert data["path"] == "limits.md"
     assert data["moved_to"]["file"] == "limits.md"
     assert data["next_step"].startswith("Use 'limits.md' from now on")

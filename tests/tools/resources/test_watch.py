@@ -11,13 +11,13 @@ from tools.resources.contents import InvalidUri
 from tools.resources.watch import TooManyWatched, Watch
 from workspace.errors import WorkspaceError
 
-DOCUMENT, SECTION, OTHER = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"
+DOCUMENT, SECTION, OTHER_DOCUMENT = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"
 
 
 @pytest.fixture
 def watch(toolbox: Toolbox) -> Watch:
     new_watch = Watch(toolbox.context)
-    for uri in (DOCUMENT, SECTION, OTHER):
+    for uri in (DOCUMENT, SECTION, OTHER_DOCUMENT):
         new_watch.add(uri)
     return new_watch
 
@@ -36,7 +36,7 @@ def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:
         ({"api.md": API.replace("Ship it", "Ship it soon")}, {DOCUMENT}),
         ({"api.md": API.replace("Introduction", "A longer introduction")}, {DOCUMENT}),
         ({"api.md": "# Empty\n"}, {DOCUMENT, SECTION}),
-        ({"notes/plain.md": "# Plain\n"}, {OTHER}),
+        ({"notes/plain.md": "# Plain\n"}, {OTHER_DOCUMENT}),
         ({"another.md": "# Another\n"}, set()),
     ],
 )
@@ -51,11 +51,11 @@ def test_commit_notifies_changed_resources(
 def test_removed_and_restored_resource_is_notified_twice(watch: Watch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
-    assert watch.find_changes().updated == (OTHER,)
+    assert watch.find_changes().updated == (OTHER_DOCUMENT,)
     repo.commit({"more.md": "# More\n"})
     assert watch.find_changes().updated == ()
     repo.commit({"notes/plain.md": "# Plain\n\nNothing of note.\n"})
-    assert watch.find_changes().updated == (OTHER,)
+    assert watch.find_changes().updated == (OTHER_DOCUMENT,)
 
 
 def test_renamed_document_with_same_text_is_not_notified(watch: Watch, repo: Repo) -> None:
@@ -71,7 +71,7 @@ def test_unsubscribed_resource_is_not_notified(watch: Watch, repo: Repo) -> None
     watch.discard([DOCUMENT, SECTION])
     repo.commit({"api.md": "# Other\n"})
     assert watch.find_changes().updated == (DOCUMENT,)
-    watch.discard([DOCUMENT, OTHER])
+    watch.discard([DOCUMENT, OTHER_DOCUMENT])
     assert watch.is_idle
 
 
@@ -121,9 +121,9 @@ def test_number_of_watched_resources_is_limited(toolbox: Toolbox, monkeypatch: p
     watch = Watch(toolbox.context)
     assert watch.add_all([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
     with pytest.raises(TooManyWatched):
-        watch.add(OTHER)
+        watch.add(OTHER_DOCUMENT)
     watch.add(SECTION)
     watch.discard([SECTION, SECTION])
     with pytest.raises(TooManyWatched):
-        watch.add_all([SECTION, OTHER])
-    watch.add(OTHER)
+        watch.add_all([SECTION, OTHER_DOCUMENT])
+    watch.add(OTHER_DOCUMENT)

@@ -24,7 +24,7 @@ def build_definition(tool: Tool) -> dict[str, Any]:
     }
 
 
-def snapshot_text(tool: Tool) -> str:
+def format_snapshot(tool: Tool) -> str:
     """Return the content of a snapshot file."""
     return json.dumps(build_definition(tool), indent=2, ensure_ascii=False) + "\n"
 
@@ -36,4 +36,4 @@ def write_snapshots() -> None:
         if file.name not in names:
             file.unlink()
     for tool in all_tools():
-        (FOLDER / f"{tool.name}.json").write_text(snapshot_text(tool), encoding="utf-8")
+        (FOLDER / f"{tool.name}.json").write_text(format_snapshot(tool), encoding="utf-8")

@@ -253,10 +253,12 @@ def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
     scene, proposal = open_pages.scene, open_pages.scene.proposed()
     open_pages.submit(proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
     open_pages.submit(proposal, "approve", commit=proposal.tip or "")
-    other = scene.open("Other")
-    scene.append(other.id, "Another.", slug="install")
+    other_proposal = scene.open("Other")
+    scene.append(other_proposal.id, "Another.", slug="install")
     scene.repo.git(
-        "update-ref", f"refs/heads/{proposal.content.branch}", scene.proposal_actions.find(other.id).tip or ""
+        "update-ref",
+        f"refs/heads/{proposal.content.branch}",
+        scene.proposal_actions.find(other_proposal.id).tip or "",
     )
     text = extract_text(open_pages.show(proposal))
     assert "Its branch was rewritten" in text

@@ -177,8 +177,8 @@ def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     proposal = pages.scene.proposed("One. See [it](missing.md).")
-    other = pages.scene.proposed("Other.")
+    other_proposal = pages.scene.proposed("Other.")
     text = extract_text(pages.show(proposal))
     assert "Overlaps" in text
-    assert f"/proposals/{other.id}" in pages.show(proposal)
+    assert f"/proposals/{other_proposal.id}" in pages.show(proposal)
     assert "Links: 1 problem" in text
